@@ -1,0 +1,4 @@
+//! The conformance suites: one per boundary, run over every driver of it, real and simulated.
+//!
+//! Invariant: a suite states what any driver must do, in terms of the trait alone; a driver's crate supplies the arms.
+//! Deliberately no driver here.
