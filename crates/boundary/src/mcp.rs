@@ -157,6 +157,12 @@ pub trait FrameSink: Send {
 pub trait FrameSource: Send {
     /// The next frame, `None` at a clean end. After [`McpError::TooLarge`] more may follow; after other errors not.
     async fn next(&mut self) -> Option<Result<Frame, McpError>>;
+
+    /// After [`McpError::TooLarge`]: the JSON text of the id that the lost message answered, `null` if it answered none,
+    /// `None` if that could not be seen.
+    fn lost_id(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An open connection.

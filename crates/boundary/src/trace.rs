@@ -309,6 +309,11 @@ impl EventKind {
 pub trait TraceSink: Send + Sync {
     /// Takes one event. Called in order; must not block.
     fn emit(&self, event: TraceEvent);
+
+    /// Whether anybody listens; a host may leave out the work of describing an event if not.
+    fn enabled(&self) -> bool {
+        true
+    }
 }
 
 /// Throws events away.
@@ -317,6 +322,10 @@ pub struct NoTrace;
 
 impl TraceSink for NoTrace {
     fn emit(&self, _event: TraceEvent) {}
+
+    fn enabled(&self) -> bool {
+        false
+    }
 }
 
 /// Numbers, times and forwards events. Clones share the numbering.
@@ -344,6 +353,11 @@ impl Tracer {
         Self(Arc::new(TracerState { clock, started, next_seq: std::sync::Mutex::new(0), next_span: AtomicU64::new(1), sink }))
     }
 
+    /// Whether anybody listens.
+    pub fn enabled(&self) -> bool {
+        self.0.sink.enabled()
+    }
+
     /// A fresh span id.
     pub fn span(&self) -> SpanId {
         SpanId(self.0.next_span.fetch_add(1, Ordering::SeqCst))
@@ -351,6 +365,9 @@ impl Tracer {
 
     /// Emits an event.
     pub fn emit(&self, scope: &Scope, agent: Option<&AgentId>, kind: EventKind) {
+        if !self.enabled() {
+            return;
+        }
         let vt = self.0.clock.now().0.saturating_sub(self.0.started);
         let mut next_seq = self.0.next_seq.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let event = TraceEvent { seq: *next_seq, vt, scope: scope.clone(), agent: agent.cloned(), kind };

@@ -2,3 +2,12 @@
 //!
 //! Invariant: a suite states what any driver must do, in terms of the trait alone; a driver's crate supplies the arms.
 //! Deliberately no driver here.
+
+pub mod cli;
+pub mod clock;
+pub mod egress;
+pub mod entropy;
+pub mod llm;
+pub mod mcp;
+
+pub mod isolate;
