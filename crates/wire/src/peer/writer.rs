@@ -1,0 +1,82 @@
+//! The writing task of a connection.
+//!
+//! Invariant: frames leave whole and in the order of the queue; a frame that the sink refuses fails its own call alone.
+//! Deliberately no buffering beyond the queue.
+
+use greenroom_boundary::mcp::{Frame, FrameSink, McpError};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Peer;
+use super::request::{OnSend, RequestError};
+use crate::RequestId;
+
+/// Something to send.
+pub(super) enum Outgoing {
+    /// A request of ours.
+    Request { id: i64, frame: Frame, on_send: Option<OnSend> },
+    /// Anything else.
+    Frame { frame: Frame, done: Option<oneshot::Sender<Result<(), McpError>>> },
+}
+
+/// Sends what is queued until the connection ends, then closes the sink.
+pub(super) async fn write(peer: Peer, mut sink: Box<dyn FrameSink>, mut queue: mpsc::UnboundedReceiver<Outgoing>) {
+    let closing = peer.shared.closing.clone();
+    loop {
+        // The queue comes first, so that what was queued before the end still leaves if the sink takes it at once.
+        let item = tokio::select! {
+            biased;
+            item = queue.recv() => item,
+            () = closing.cancelled() => None,
+        };
+        let Some(item) = item else { break };
+        tokio::select! {
+            biased;
+            () = send(&peer, sink.as_mut(), item) => {}
+            () = closing.cancelled() => break,
+        }
+    }
+    queue.close();
+    sink.close().await;
+    peer.shared.closed.cancel();
+}
+
+async fn send(peer: &Peer, sink: &mut dyn FrameSink, item: Outgoing) {
+    match item {
+        Outgoing::Request { id, frame, on_send } => {
+            if let Err(error) = send_request(peer, sink, id, frame, on_send).await
+                && let Some(pending) = peer.shared.under_way.take(id)
+            {
+                let _ = pending.answer.send(Err(RequestError::Closed(error)));
+            }
+        }
+        Outgoing::Frame { frame, done } => {
+            let sent = match sink.ready().await {
+                Ok(()) => {
+                    peer.shared.handler.sending(&frame);
+                    sink.send(frame).await
+                }
+                Err(error) => Err(error),
+            };
+            if let Some(done) = done {
+                let _ = done.send(sent);
+            }
+        }
+    }
+}
+
+async fn send_request(
+    peer: &Peer,
+    sink: &mut dyn FrameSink,
+    id: i64,
+    frame: Frame,
+    on_send: Option<OnSend>,
+) -> Result<(), McpError> {
+    sink.ready().await?;
+    if !peer.shared.under_way.mark_sent(id) {
+        return Ok(());
+    }
+    if let Some(on_send) = on_send {
+        on_send(&RequestId::Number(id), &frame);
+    }
+    sink.send(frame).await
+}
