@@ -1,1 +1,40 @@
-//! (being written)
+//! The V8 engine behind the isolate boundary.
+//!
+//! Invariant: a call runs in a fresh context on one pinned thread; when it ends, whatever way it ended, its `ctx` handles
+//! are dead, its host operations are cancelled, and an isolate that had to be stopped is thrown away, never reused.
+//! This is the only crate with `unsafe`; each block says why it is sound. Deliberately no TypeScript, no module graph
+//! (`import` is refused at load) and no operation of its own: the table and [`ContextOps`] decide what `ctx` offers.
+//!
+//! Start order matters: [`initialise_v8`] before any thread exists (see there), then [`V8Engine::start`].
+//!
+//! Cost of a call: on a ready engine the context is taken from warm spares, so a trivial call costs two thread hand-offs
+//! plus compiling and running the top level of the script; keep the [`V8Engine`] and its scripts' `Arc` for benchmarks and warm up
+//! with a few calls, since the first call on each thread also pays for its isolate.
+//!
+//! [`ContextOps`]: greenroom_boundary::isolate::ContextOps
+
+mod call;
+mod control;
+mod counters;
+mod engine;
+mod exceptions;
+mod handles;
+mod host_isolate;
+mod load;
+mod memory;
+mod ops;
+mod park;
+mod plan;
+mod platform;
+mod pool;
+mod protocol;
+mod pump;
+mod realm;
+mod snapshot;
+mod state;
+mod values;
+mod watchdog;
+mod worker;
+
+pub use engine::{V8Engine, V8Options};
+pub use platform::{V8Initialised, initialise_v8};

@@ -1,0 +1,153 @@
+//! The driver.
+//!
+//! Invariant: a call is counted from its start to the end of its future, whatever way it ends. Deliberately no cache of
+//! scripts: reading one costs less than a context.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, mpsc};
+
+use async_trait::async_trait;
+use greenroom_boundary::CancellationToken;
+use greenroom_boundary::isolate::{
+    CallRequest, CallValue, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Limits, OpArgs, OpDecl, OpError,
+    OpIndex, Script,
+};
+use greenroom_boundary::{BoxFuture, RawJson};
+
+use crate::link::{Counters, HostSender, Link, OpResult, Shared, ToThread};
+use crate::natives::table_text;
+use crate::pump::{FromThread, Pump};
+use crate::session::{Wanted, run};
+use crate::worker::Workers;
+
+/// The QuickJS engine.
+pub struct QuickJs {
+    table: Arc<str>,
+    workers: Arc<Workers>,
+    counters: Arc<Counters>,
+}
+
+impl QuickJs {
+    /// An engine whose scripts see these operations on `ctx`.
+    pub fn new(table: &[OpDecl]) -> Self {
+        Self { table: Arc::from(table_text(table)), workers: Arc::default(), counters: Arc::default() }
+    }
+
+    fn start(
+        &self,
+        script: Arc<Script>,
+        wanted: Wanted,
+        limits: Limits,
+        ctx: Arc<dyn ContextOps>,
+        hand_off: HandOff,
+        cancel: &CancellationToken,
+    ) -> Result<Pump, IsolateError> {
+        let has_handle = matches!(wanted, Wanted::Call { pass_ctx: true, .. });
+        let shared = Shared::begin(limits, &self.counters, has_handle);
+        let (to_thread, from_host) = mpsc::channel::<ToThread>();
+        let (to_host, from_thread) = match hand_off {
+            HandOff::Strict => {
+                let (sender, receiver) = mpsc::channel();
+                (HostSender::Strict(sender), FromThread::Strict(receiver))
+            }
+            HandOff::Concurrent => {
+                let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+                (HostSender::Concurrent(sender), FromThread::Concurrent(receiver))
+            }
+        };
+        // From here on the pump counts the call as ended when it is dropped.
+        let pump = Pump::new(Arc::clone(&shared), Arc::clone(&ctx), to_thread, from_thread, cancel);
+        let table = Arc::clone(&self.table);
+        let job = move || {
+            let link = Rc::new(Link::new(shared, ctx, to_host, from_host));
+            let result = run(&link, &script, &table, &wanted);
+            link.finish(result);
+        };
+        self.workers.run(Box::new(job)).map_err(|error| IsolateError::Engine {
+            message: format!("no thread for the script: {error}; allow the process more threads"),
+        })?;
+        Ok(pump)
+    }
+}
+
+#[async_trait]
+impl IsolateDriver for QuickJs {
+    fn name(&self) -> &'static str {
+        "quickjs"
+    }
+
+    async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
+        // Strictly: a load waits for nothing but the script's top level, which its limit on computing bounds.
+        let script = Arc::clone(script);
+        let pump = self.start(script, Wanted::Names, *limits, Arc::new(NoHost), HandOff::Strict, &CancellationToken::new())?;
+        match pump.await? {
+            CallValue::Json(names) => serde_json::from_str(names.get())
+                .map_err(|error| IsolateError::Engine { message: format!("names of functions: {error}") }),
+            CallValue::Undefined | CallValue::NoSuchFunction => Ok(Vec::new()),
+        }
+    }
+
+    async fn call(
+        &self,
+        request: CallRequest,
+        ctx: Arc<dyn ContextOps>,
+        hand_off: HandOff,
+        cancel: &CancellationToken,
+    ) -> Result<CallValue, IsolateError> {
+        if cancel.is_cancelled() {
+            return Err(IsolateError::Cancelled);
+        }
+        let CallRequest { script, function, pass_ctx, args, limits } = request;
+        if args.iter().any(|arg| arg.get().len() > limits.value_bytes) {
+            return Err(IsolateError::ValueLimit { limit_bytes: limits.value_bytes });
+        }
+        self.start(script, Wanted::Call { function, pass_ctx, args }, limits, ctx, hand_off, cancel)?.await
+    }
+
+    fn counters(&self) -> IsolateCounters {
+        self.counters.read()
+    }
+}
+
+impl fmt::Debug for QuickJs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuickJs").field("counters", &self.counters.read()).finish_non_exhaustive()
+    }
+}
+
+/// The host of a script that is only loaded: time stands at the epoch, chance at zero.
+struct NoHost;
+
+impl ContextOps for NoHost {
+    fn data(&self) -> RawJson {
+        serde_json::value::to_raw_value(&serde_json::Map::new()).unwrap_or_default()
+    }
+
+    fn inline(&self, _: OpIndex, _: OpArgs) -> OpResult {
+        Err(OpError::new("ERR_RELEASED", "a script that loads has no ctx"))
+    }
+
+    fn start(
+        &self,
+        _: OpIndex,
+        _: OpArgs,
+        _: Option<Arc<dyn greenroom_boundary::isolate::Callback>>,
+    ) -> BoxFuture<'static, OpResult> {
+        Box::pin(async { Err(OpError::new("ERR_RELEASED", "a script that loads has no ctx")) })
+    }
+
+    fn console(&self, _: &str, _: &str) {}
+
+    fn now_ms(&self) -> f64 {
+        0.0
+    }
+
+    fn random(&self) -> f64 {
+        0.0
+    }
+
+    fn wall_deadline(&self, _: std::time::Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}

@@ -1,0 +1,249 @@
+//! One call on its thread: load the script, call the function, settle its promise.
+//!
+//! Invariant: after a kill no job of the script runs any more; the runtime and all it made are dropped before the outcome is
+//! told. Deliberately nothing of the host's runtime here.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_boundary::RawJson;
+use greenroom_boundary::isolate::{CallValue, IsolateError, Script};
+use nix::time::{ClockId, clock_gettime};
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
+
+use crate::exceptions::Reported;
+use crate::link::{Kill, Link, ToThread};
+use crate::natives::{natives, run_callback};
+use crate::surface::{Surface, surface};
+use crate::worker::STACK_BYTES;
+
+const BOOTSTRAP: &str = include_str!("bootstrap.js");
+
+/// What is wanted of a script.
+pub(crate) enum Wanted {
+    /// The names of its functions, as a JSON list.
+    Names,
+    /// The result of a function.
+    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+}
+
+type Outcome<T> = Result<T, IsolateError>;
+
+/// Runs a script and answers.
+pub(crate) fn run(link: &Rc<Link>, script: &Arc<Script>, table: &str, wanted: &Wanted) -> Outcome<CallValue> {
+    let limits = link.shared.limits;
+    let runtime = Runtime::new().map_err(|error| engine(&error))?;
+    runtime.set_memory_limit(limits.heap_bytes);
+    runtime.set_max_stack_size(STACK_BYTES / 4);
+    let meter = Rc::new(CpuMeter::new(limits.cpu));
+    let (polled, watched) = (Rc::clone(&meter), Arc::clone(&link.shared));
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        if polled.is_over() {
+            watched.kill(Kill::Cpu);
+        }
+        watched.killed().is_some()
+    })));
+    let tracker: Rc<RefCell<Option<Persistent<Function<'static>>>>> = Rc::default();
+    let track = Rc::clone(&tracker);
+    runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+        let function = track.borrow().clone();
+        if let Some(function) = function.and_then(|function| function.restore(&ctx).ok()) {
+            // The bootstrap's function does not throw; a kill shows elsewhere.
+            let _ = function.call::<_, ()>((promise, reason, is_handled));
+        }
+    })));
+    let context = Context::full(&runtime).map_err(|error| engine(&error))?;
+    let result = context.with(|ctx| {
+        let session = Session::new(ctx.clone(), Rc::clone(link), Rc::clone(&meter), table, &tracker);
+        let result = session.and_then(|session| session.serve(script, wanted));
+        // Nothing that holds a value of the engine may outlive it.
+        tracker.borrow_mut().take();
+        drop(ctx.catch());
+        result
+    });
+    link.shared.kill_error().map_or(result, Err)
+}
+
+/// Time that this thread has computed since a moment.
+struct CpuMeter {
+    since: Cell<Duration>,
+    limit: Duration,
+}
+
+impl CpuMeter {
+    fn new(limit: Duration) -> Self {
+        Self { since: Cell::new(thread_cpu()), limit }
+    }
+
+    fn restart(&self) {
+        self.since.set(thread_cpu());
+    }
+
+    fn is_over(&self) -> bool {
+        thread_cpu().saturating_sub(self.since.get()) > self.limit
+    }
+}
+
+/// What the thread has computed; waiting does not count, nor does the load of the machine.
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
+struct Session<'js> {
+    ctx: Ctx<'js>,
+    link: Rc<Link>,
+    meter: Rc<CpuMeter>,
+    glue: Object<'js>,
+}
+
+impl<'js> Session<'js> {
+    fn new(
+        ctx: Ctx<'js>,
+        link: Rc<Link>,
+        meter: Rc<CpuMeter>,
+        table: &str,
+        tracker: &RefCell<Option<Persistent<Function<'static>>>>,
+    ) -> Outcome<Self> {
+        let make = || -> rquickjs::Result<Object<'js>> {
+            let bootstrap: Function<'js> = eval(&ctx, "greenroom:bootstrap", BOOTSTRAP)?;
+            let data = link.ops.data();
+            let glue: Object<'js> = bootstrap.call((natives(&ctx, &link)?, ctx.json_parse(table)?, data.get()))?;
+            *tracker.borrow_mut() = Some(Persistent::save(&ctx, glue.get::<_, Function<'js>>("track")?));
+            Ok(glue)
+        };
+        let glue = make().map_err(|error| match error {
+            Error::Exception if ctx.catch().is_null() => IsolateError::HeapLimit { limit_bytes: link.shared.limits.heap_bytes },
+            Error::Allocation => IsolateError::HeapLimit { limit_bytes: link.shared.limits.heap_bytes },
+            error => engine(&error),
+        })?;
+        meter.restart();
+        Ok(Self { ctx, link, meter, glue })
+    }
+
+    fn serve(&self, script: &Script, wanted: &Wanted) -> Outcome<CallValue> {
+        let Surface { code, offers } = surface(&script.code);
+        eval::<Value<'js>>(&self.ctx, &script.name, &code).map_err(|error| self.failure(&error, IsolateError::Load))?;
+        let function = |local: &str| eval::<Value<'js>>(&self.ctx, "greenroom:bootstrap", local).ok()?.into_function();
+        match wanted {
+            Wanted::Names => {
+                let names = offers.iter().filter(|offer| function(&offer.local).is_some()).map(|offer| offer.name.as_str());
+                let names = serde_json::value::to_raw_value(&names.collect::<Vec<_>>());
+                self.drain()?;
+                names.map(CallValue::Json).map_err(|error| IsolateError::Engine { message: error.to_string() })
+            }
+            Wanted::Call { function: name, pass_ctx, args } => {
+                let found = offers.iter().find(|offer| offer.name == *name).and_then(|offer| function(&offer.local));
+                let Some(found) = found else { return Ok(CallValue::NoSuchFunction) };
+                self.call(found, *pass_ctx, args)
+            }
+        }
+    }
+
+    fn call(&self, function: Function<'js>, pass_ctx: bool, args: &[RawJson]) -> Outcome<CallValue> {
+        let texts: Vec<&str> = args.iter().map(|arg| arg.get()).collect();
+        self.glue::<_, ()>("enter", (function, pass_ctx, texts))?;
+        loop {
+            self.drain()?;
+            if let Some(outcome) = self.glue::<_, Option<Object<'js>>>("outcome", ())? {
+                self.judge_rejections()?;
+                return self.value(&outcome);
+            }
+            if !self.link.has_twins() {
+                self.judge_rejections()?;
+                return Err(IsolateError::NeverSettles);
+            }
+            match self.link.next() {
+                Some(ToThread::Done { id, result }) => {
+                    let reply = self.link.reply(&self.ctx, result).map_err(|error| self.failure(&error, IsolateError::Js))?;
+                    self.glue::<_, ()>("deliver", (id as f64, reply))?;
+                }
+                Some(ToThread::Callback { id, args, reply }) => {
+                    let dispatch: Function<'js> = self.glue.get("dispatch").map_err(|error| engine(&error))?;
+                    let verdict = run_callback(&self.link, &dispatch, id, &args);
+                    drop(reply.send(verdict.map_err(|error| self.failure(&error, IsolateError::Js))?));
+                }
+                Some(ToThread::Kill) | None => return Err(IsolateError::Cancelled),
+            }
+        }
+    }
+
+    fn value(&self, outcome: &Object<'js>) -> Outcome<CallValue> {
+        let read = |key: &str| outcome.get::<_, Option<String>>(key).map_err(|error| self.failure(&error, IsolateError::Js));
+        if let Some(message) = read("why")? {
+            return Err(IsolateError::NotJson { message });
+        }
+        let Some(text) = read("text")? else { return Ok(CallValue::Undefined) };
+        if text.len() > self.link.shared.limits.value_bytes {
+            return Err(IsolateError::ValueLimit { limit_bytes: self.link.shared.limits.value_bytes });
+        }
+        let json = serde_json::value::RawValue::from_string(text);
+        json.map(CallValue::Json).map_err(|error| IsolateError::NotJson { message: error.to_string() })
+    }
+
+    /// Runs the script's jobs until none is left or the call is killed.
+    fn drain(&self) -> Outcome<()> {
+        loop {
+            if self.meter.is_over() {
+                self.link.shared.kill(Kill::Cpu);
+            }
+            if let Some(error) = self.link.shared.kill_error() {
+                return Err(error);
+            }
+            if !self.ctx.execute_pending_job() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn judge_rejections(&self) -> Outcome<()> {
+        match self.glue::<_, Option<String>>("unhandled", ())? {
+            Some(report) => Err(IsolateError::UnhandledRejection(Reported::parse(&report).into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Calls a function of the bootstrap.
+    fn glue<A: rquickjs::function::IntoArgs<'js>, R: rquickjs::FromJs<'js>>(&self, name: &str, args: A) -> Outcome<R> {
+        let called = self.glue.get::<_, Function<'js>>(name).and_then(|function| function.call::<A, R>(args));
+        called.map_err(|error| self.failure(&error, IsolateError::Js))
+    }
+
+    /// The caller's error for what went wrong in the engine.
+    fn failure(&self, error: &Error, thrown: fn(greenroom_boundary::isolate::JsException) -> IsolateError) -> IsolateError {
+        let heap = IsolateError::HeapLimit { limit_bytes: self.link.shared.limits.heap_bytes };
+        match error {
+            Error::Exception => {}
+            Error::Allocation => return heap,
+            other => return engine(other),
+        }
+        let value = self.ctx.catch();
+        if let Some(killed) = self.link.shared.kill_error() {
+            return killed;
+        }
+        let described = self.glue.get::<_, Function<'js>>("describe").and_then(|describe| describe.call::<_, String>((value,)));
+        let reported = described.map_or_else(|_| Reported::unreadable(), |text| Reported::parse(&text));
+        if let Some(killed) = self.link.shared.kill_error() {
+            return killed;
+        }
+        if reported.is_internal {
+            return heap;
+        }
+        thrown(reported.into())
+    }
+}
+
+/// Runs strict code at global scope under a file name.
+fn eval<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, file: &str, code: &str) -> rquickjs::Result<V> {
+    let mut options = EvalOptions::default();
+    options.global = true;
+    options.strict = true;
+    options.filename = Some(file.to_owned());
+    ctx.eval_with_options(code, options)
+}
+
+fn engine(error: &Error) -> IsolateError {
+    IsolateError::Engine { message: format!("QuickJS: {error}; give the script more memory, or report this with it") }
+}

@@ -1,0 +1,266 @@
+//! One call, from a ready context to its value.
+//!
+//! Invariant: every script step runs while the call's limits are armed; after a stop no further step is made. The microtask queue is
+//! empty at the end of a call that was not stopped. It reports; cleaning up is the worker's.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use greenroom_boundary::RawJson;
+use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, Script};
+
+use crate::exceptions;
+use crate::load::{Loaded, caught, load};
+use crate::park;
+use crate::protocol::JobValue;
+use crate::realm::Realm;
+use crate::state::{ActiveCall, ThreadState};
+use crate::values::{self, ToTextError};
+
+/// Why a call ends early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It was stopped; the kill switch knows why.
+    Killed,
+    Error(IsolateError),
+}
+
+/// What to do with the script.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+    List,
+}
+
+/// Runs a task in this context.
+pub(crate) fn run(
+    isolate: &mut v8::Isolate,
+    state: &ThreadState,
+    realm: &Realm,
+    call: &Rc<ActiveCall>,
+    script: &Arc<Script>,
+    task: &Task,
+) -> Result<JobValue, Stop> {
+    v8::scope!(let scope, isolate);
+    let context = v8::Local::new(scope, &realm.context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let loaded = load(scope, state, script, &call.control)?;
+    match task {
+        Task::List => Ok(JobValue::Functions(loaded.functions(scope))),
+        Task::Call { function, pass_ctx, args } => {
+            let value = invoke(scope, realm, call, &loaded, function, *pass_ctx, args)?;
+            if matches!(value, CallValue::NoSuchFunction) {
+                return Ok(JobValue::Called(value));
+            }
+            finish(scope, state, call)?;
+            Ok(JobValue::Called(value))
+        }
+    }
+}
+
+fn invoke<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    realm: &Realm,
+    call: &Rc<ActiveCall>,
+    loaded: &Loaded<'s>,
+    function: &str,
+    pass_ctx: bool,
+    args: &[RawJson],
+) -> Result<CallValue, Stop> {
+    let function = loaded.function(scope, function);
+    if call.control.is_killed() {
+        return Err(Stop::Killed);
+    }
+    let Some(function) = function else { return Ok(CallValue::NoSuchFunction) };
+    let arguments = call_arguments(scope, realm, call, pass_ctx, args)?;
+    v8::tc_scope!(let scope, scope);
+    let undefined = v8::undefined(scope).into();
+    let Some(value) = function.call(scope, undefined, &arguments) else {
+        let error = thrown(scope, call);
+        return Err(error);
+    };
+    let value = match promise_of(scope, value) {
+        Some(promise) => settle(scope, call, promise)?,
+        None => value,
+    };
+    if call.control.is_killed() {
+        return Err(Stop::Killed);
+    }
+    result_text(scope, call, value)
+}
+
+/// The promise to wait for: the value itself, or one that follows it if it is an object (it may have a `then`).
+fn promise_of<'s>(scope: &mut v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>) -> Option<v8::Local<'s, v8::Promise>> {
+    if let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) {
+        return Some(promise);
+    }
+    if !value.is_object() || value.is_function() {
+        return None;
+    }
+    let resolver = v8::PromiseResolver::new(scope)?;
+    let promise = resolver.get_promise(scope);
+    promise.mark_as_handled();
+    resolver.resolve(scope, value)?;
+    Some(promise)
+}
+
+/// The stop of an exception that was just caught.
+fn thrown(scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, '_, v8::HandleScope<'_>>>, call: &ActiveCall) -> Stop {
+    if call.control.is_killed() {
+        return Stop::Killed;
+    }
+    let value = scope.exception();
+    let exception = caught(scope);
+    scope.reset();
+    js_error(scope, call, value, exception)
+}
+
+fn js_error(
+    scope: &mut v8::PinScope<'_, '_>,
+    call: &ActiveCall,
+    value: Option<v8::Local<'_, v8::Value>>,
+    exception: JsException,
+) -> Stop {
+    if call.control.is_killed() {
+        return Stop::Killed;
+    }
+    let too_large = call.too_large.borrow().as_ref().map(|error| v8::Local::new(scope, error));
+    if let (Some(value), Some(error)) = (value, too_large)
+        && value.strict_equals(error)
+    {
+        return Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes });
+    }
+    Stop::Error(IsolateError::Js(exception))
+}
+
+fn call_arguments<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    realm: &Realm,
+    call: &ActiveCall,
+    pass_ctx: bool,
+    args: &[RawJson],
+) -> Result<Vec<v8::Local<'s, v8::Value>>, Stop> {
+    let mut arguments = Vec::with_capacity(args.len() + 1);
+    v8::tc_scope!(let scope, scope);
+    if pass_ctx {
+        match context_object(scope, realm, call) {
+            Some(ctx) => arguments.push(ctx.into()),
+            None => return Err(failed(scope, call, "ctx could not be made")),
+        }
+    }
+    for text in args {
+        if text.get().len() > call.limits.value_bytes {
+            return Err(Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes }));
+        }
+        match values::from_text(scope, text) {
+            Some(value) => arguments.push(value),
+            None => return Err(failed(scope, call, "an argument of the call is not JSON that V8 can read")),
+        }
+    }
+    Ok(arguments)
+}
+
+fn failed(scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, '_, v8::HandleScope<'_>>>, call: &ActiveCall, what: &str) -> Stop {
+    if call.control.is_killed() {
+        return Stop::Killed;
+    }
+    Stop::Error(IsolateError::Engine { message: format!("{what}: {}", caught(scope)) })
+}
+
+/// Makes `ctx` and copies its plain data onto it.
+fn context_object<'s>(scope: &mut v8::PinScope<'s, '_>, realm: &Realm, call: &ActiveCall) -> Option<v8::Local<'s, v8::Object>> {
+    let build = v8::Local::new(scope, &realm.build);
+    let undefined = v8::undefined(scope).into();
+    let ctx: v8::Local<'s, v8::Object> = build.call(scope, undefined, &[])?.try_into().ok()?;
+    let data = values::from_text(scope, &call.ops.data())?;
+    if let Ok(data) = v8::Local::<v8::Object>::try_from(data) {
+        let names = data.get_own_property_names(scope, v8::GetPropertyNamesArgs::default())?;
+        for index in 0..names.length() {
+            let name = names.get_index(scope, index)?;
+            let value = data.get(scope, name)?;
+            let name = name.to_string(scope)?;
+            ctx.create_data_property(scope, name.into(), value)?;
+        }
+    }
+    Some(ctx)
+}
+
+fn checkpoint(scope: &mut v8::PinScope<'_, '_>, call: &ActiveCall) -> Result<(), Stop> {
+    scope.perform_microtask_checkpoint();
+    if call.control.is_killed() { Err(Stop::Killed) } else { Ok(()) }
+}
+
+/// Drives the promise until it is settled, or until nothing can settle it any more.
+fn settle<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    call: &Rc<ActiveCall>,
+    promise: v8::Local<'s, v8::Promise>,
+) -> Result<v8::Local<'s, v8::Value>, Stop> {
+    promise.mark_as_handled();
+    checkpoint(scope, call)?;
+    loop {
+        match promise.state() {
+            v8::PromiseState::Fulfilled => return Ok(promise.result(scope)),
+            v8::PromiseState::Rejected => {
+                let value = promise.result(scope);
+                let exception = exceptions::read(scope, value, None);
+                return Err(js_error(scope, call, Some(value), exception));
+            }
+            v8::PromiseState::Pending if call.pending.borrow().is_empty() => {
+                return Err(Stop::Error(IsolateError::NeverSettles));
+            }
+            v8::PromiseState::Pending => {
+                park::serve_one(scope, call).map_err(|_| Stop::Killed)?;
+                checkpoint(scope, call)?;
+            }
+        }
+    }
+}
+
+fn result_text(
+    scope: &mut v8::PinScope<'_, '_>,
+    call: &ActiveCall,
+    value: v8::Local<'_, v8::Value>,
+) -> Result<CallValue, Stop> {
+    v8::tc_scope!(let scope, scope);
+    let text = values::to_text(scope, value, call.limits.value_bytes);
+    if call.control.is_killed() {
+        return Err(Stop::Killed);
+    }
+    match text {
+        Ok(None) => Ok(CallValue::Undefined),
+        Ok(Some(text)) => Ok(CallValue::Json(text)),
+        Err(ToTextError::TooLarge) => Err(Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes })),
+        Err(ToTextError::NoForm(what)) => Err(Stop::Error(IsolateError::NotJson { message: format!("it is {what}") })),
+        Err(ToTextError::Threw) => {
+            let value = scope.exception();
+            let exception = caught(scope);
+            // V8 throws its own TypeError from outside of any script; what has a frame is the script's.
+            if exception.frames.is_empty() && exception.class == "TypeError" && !call.control.is_killed() {
+                return Err(Stop::Error(IsolateError::NotJson { message: exception.message }));
+            }
+            scope.reset();
+            Err(js_error(scope, call, value, exception))
+        }
+    }
+}
+
+/// Lets the last microtasks run and judges rejections that nobody handled.
+fn finish(scope: &mut v8::PinScope<'_, '_>, state: &ThreadState, call: &ActiveCall) -> Result<(), Stop> {
+    checkpoint(scope, call)?;
+    let rejections = std::mem::take(&mut *state.rejections.borrow_mut());
+    for rejection in rejections {
+        let promise = v8::Local::new(scope, &rejection.promise);
+        // A promise marked as handled is the script's result; it has been reported as such.
+        if promise.has_handler() {
+            continue;
+        }
+        let value = v8::Local::new(scope, &rejection.value);
+        let exception = exceptions::read(scope, value, None);
+        return Err(match js_error(scope, call, Some(value), exception) {
+            Stop::Error(IsolateError::Js(exception)) => Stop::Error(IsolateError::UnhandledRejection(exception)),
+            other => other,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The kill switch of one call.
+//!
+//! Invariant: execution is only ever terminated between `begin` and `finish` of the same call, under one lock, so a kill cannot
+//! hit the call after it; the first reason stays. It decides nothing: the watchdog, the heap guard and the host pull it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use greenroom_boundary::isolate::{IsolateError, Limits};
+use nix::time::{ClockId, clock_gettime};
+
+use crate::counters::Counters;
+use crate::protocol::{HostSender, ToHost};
+
+/// Why a call was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KillReason {
+    Wall,
+    Cpu,
+    Heap,
+    Cancelled,
+}
+
+impl KillReason {
+    /// The error of the call.
+    pub(crate) fn error(self, limits: &Limits) -> IsolateError {
+        match self {
+            Self::Wall => IsolateError::WallLimit { limit_ms: millis(limits.wall) },
+            Self::Cpu => IsolateError::CpuLimit { limit_ms: millis(limits.cpu) },
+            Self::Heap => IsolateError::HeapLimit { limit_bytes: limits.heap_bytes },
+            Self::Cancelled => IsolateError::Cancelled,
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How many watchdog ticks a killed script may still hold its thread before the call ends without it.
+pub(crate) const PATIENCE_TICKS: u32 = 250;
+
+#[derive(Debug)]
+enum Phase {
+    Waiting,
+    Running { handle: v8::IsolateHandle, clock: ClockId, cpu_until: Duration },
+    Done,
+}
+
+#[derive(Debug)]
+struct Inner {
+    phase: Phase,
+    reason: Option<KillReason>,
+    ticks_since_kill: u32,
+    abandoned: bool,
+}
+
+/// The kill switch. Shared by the host's future, the isolate's thread, the watchdog and the heap guard.
+#[derive(Debug)]
+pub(crate) struct CallControl {
+    inner: Mutex<Inner>,
+    killed: AtomicBool,
+    handle_live: AtomicBool,
+    counters: Arc<Counters>,
+    host: HostSender,
+}
+
+/// What a call ended with, as the switch saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    pub(crate) reason: Option<KillReason>,
+    pub(crate) abandoned: bool,
+}
+
+impl CallControl {
+    pub(crate) fn new(host: HostSender, counters: Arc<Counters>) -> Self {
+        let inner = Inner { phase: Phase::Waiting, reason: None, ticks_since_kill: 0, abandoned: false };
+        let (killed, handle_live) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { inner: Mutex::new(inner), killed, handle_live, counters, host }
+    }
+
+    /// The call has a live `ctx` handle from now on.
+    pub(crate) fn handle_made(&self) {
+        if !self.is_killed() && !self.handle_live.swap(true, Ordering::AcqRel) {
+            self.counters.handle_made();
+        }
+    }
+
+    /// The handle is dead; saying so again changes nothing.
+    pub(crate) fn handle_died(&self) {
+        if self.handle_live.swap(false, Ordering::AcqRel) {
+            self.counters.handle_died();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Poisoning cannot leave a half-made state: every write below is a single assignment.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Arms the switch on the isolate's thread; false if the call was stopped before it began.
+    pub(crate) fn begin(&self, handle: v8::IsolateHandle, cpu: Duration) -> bool {
+        let clock = own_cpu_clock();
+        let cpu_until = cpu_time(clock).unwrap_or_default().saturating_add(cpu);
+        let mut inner = self.lock();
+        if inner.reason.is_some() {
+            return false;
+        }
+        inner.phase = Phase::Running { handle, clock, cpu_until };
+        true
+    }
+
+    /// Disarms it; from here on nothing can be terminated through this switch.
+    pub(crate) fn finish(&self) -> Ending {
+        let mut inner = self.lock();
+        if let Phase::Running { handle, .. } = &inner.phase {
+            handle.cancel_terminate_execution();
+        }
+        inner.phase = Phase::Done;
+        Ending { reason: inner.reason, abandoned: inner.abandoned }
+    }
+
+    /// Stops the call. The first reason stays.
+    pub(crate) fn kill(&self, reason: KillReason) {
+        Self::kill_locked(&mut self.lock(), &self.killed, reason);
+    }
+
+    fn kill_locked(inner: &mut Inner, killed: &AtomicBool, reason: KillReason) {
+        if inner.reason.is_some() {
+            return;
+        }
+        match &inner.phase {
+            Phase::Done => return,
+            Phase::Waiting => {}
+            Phase::Running { handle, .. } => {
+                handle.terminate_execution();
+            }
+        }
+        inner.reason = Some(reason);
+        killed.store(true, Ordering::Release);
+    }
+
+    /// Whether the call has been stopped: nothing of the script may run any more.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// One look of the watchdog. False when the call is over and need not be watched.
+    pub(crate) fn tick(&self) -> bool {
+        let mut inner = self.lock();
+        let (clock, cpu_until) = match &inner.phase {
+            Phase::Done => return false,
+            Phase::Waiting => return true,
+            Phase::Running { clock, cpu_until, .. } => (*clock, *cpu_until),
+        };
+        if let Some(reason) = inner.reason {
+            inner.ticks_since_kill += 1;
+            if inner.ticks_since_kill >= PATIENCE_TICKS {
+                inner.abandoned = true;
+                self.handle_died();
+                self.host.send(ToHost::Abandoned(reason));
+                return false;
+            }
+        } else if cpu_time(clock).is_some_and(|used| used > cpu_until) {
+            Self::kill_locked(&mut inner, &self.killed, KillReason::Cpu);
+        }
+        true
+    }
+}
+
+/// The processor-time clock of the calling thread, readable from any thread of this process.
+fn own_cpu_clock() -> ClockId {
+    let mut clock: nix::libc::clockid_t = nix::libc::CLOCK_THREAD_CPUTIME_ID;
+    // SAFETY: `pthread_self` is always a live thread, and `clock` is a valid place for the result.
+    let failed = unsafe { nix::libc::pthread_getcpuclockid(nix::libc::pthread_self(), &raw mut clock) };
+    debug_assert_eq!(failed, 0);
+    ClockId::from_raw(clock)
+}
+
+/// Processor time used on a thread's clock; `None` once the thread is gone.
+fn cpu_time(clock: ClockId) -> Option<Duration> {
+    clock_gettime(clock).ok().map(Duration::from)
+}

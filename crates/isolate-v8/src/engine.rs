@@ -1,0 +1,191 @@
+//! The engine as the host sees it.
+//!
+//! Invariant: counters return to their base when calls end. It adds nothing to the boundary's contract but its name.
+
+use std::fmt;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use greenroom_boundary::isolate::{
+    CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Limits, OpArgs,
+    OpDecl, OpError, OpIndex, Script,
+};
+use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
+
+use crate::call::Task;
+use crate::control::{CallControl, KillReason};
+use crate::counters::Counters;
+use crate::platform::V8Initialised;
+use crate::pool::Pool;
+use crate::protocol::{JobValue, host_channel};
+use crate::pump::Pump;
+use crate::snapshot;
+use crate::values;
+use crate::watchdog::Watchdog;
+use crate::worker::{Job, WorkerContext};
+
+/// How an engine is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct V8Options {
+    /// Most isolate threads. A script that waits for the host keeps its thread, and so does each hook it is nested in.
+    pub most_threads: usize,
+    /// Contexts kept ready on each thread.
+    pub spare_contexts: usize,
+}
+
+impl Default for V8Options {
+    fn default() -> Self {
+        Self { most_threads: 64, spare_contexts: 2 }
+    }
+}
+
+/// The V8 engine.
+pub struct V8Engine {
+    pool: Arc<Pool>,
+    watchdog: Watchdog,
+    counters: Arc<Counters>,
+}
+
+impl fmt::Debug for V8Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "V8Engine({:?})", self.counters())
+    }
+}
+
+impl V8Engine {
+    /// Starts an engine for this table of operations: makes the startup snapshot (once per table and process) and the watchdog.
+    /// Isolate threads are made when they are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`IsolateError::Engine`] when a thread or the snapshot cannot be made.
+    pub fn start(init: V8Initialised, table: &'static [OpDecl], options: V8Options) -> Result<Self, IsolateError> {
+        let engine = |message: String| IsolateError::Engine { message };
+        let snapshot = snapshot::of_table(init, table).map_err(engine)?;
+        let watchdog = Watchdog::start().map_err(|error| engine(format!("no thread for the watchdog: {error}")))?;
+        let context = WorkerContext { table, snapshot, spares: options.spare_contexts };
+        Ok(Self { pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default() })
+    }
+
+    async fn run(
+        &self,
+        script: Arc<Script>,
+        task: Task,
+        limits: Limits,
+        ops: Arc<dyn ContextOps>,
+        hand_off: HandOff,
+        cancel: &CancellationToken,
+    ) -> Result<JobValue, IsolateError> {
+        let _active = self.counters.call_begins();
+        let mut wall = ops.wall_deadline(limits.wall);
+        let worker = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(IsolateError::Cancelled),
+            worker = self.pool.acquire(limits.heap_bytes) => worker.map_err(|message| IsolateError::Engine { message })?,
+            () = &mut wall => return Err(KillReason::Wall.error(&limits)),
+        };
+        let (host, inbox) = host_channel();
+        let (mailbox, their_mailbox) = mpsc::channel();
+        let control = Arc::new(CallControl::new(host.clone(), Arc::clone(&self.counters)));
+        self.watchdog.watch(Arc::clone(&control));
+        let id = worker.id;
+        let jobs = worker.jobs.clone();
+        let job = Job {
+            worker,
+            script,
+            task,
+            limits,
+            ops: Arc::clone(&ops),
+            control: Arc::clone(&control),
+            host,
+            mailbox: their_mailbox,
+        };
+        if jobs.send(job).is_err() {
+            return Err(IsolateError::Engine { message: "the isolate's thread is gone".to_owned() });
+        }
+        let pool = Arc::clone(&self.pool);
+        let pump = Pump { inbox, mailbox, control, ops, limits, hand_off, pool, worker: id, ended: false };
+        pump.drive(wall, cancel).await
+    }
+}
+
+impl Drop for V8Engine {
+    fn drop(&mut self) {
+        self.pool.close();
+    }
+}
+
+#[async_trait]
+impl IsolateDriver for V8Engine {
+    fn name(&self) -> &'static str {
+        "v8"
+    }
+
+    async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
+        // Loading waits for nothing but the processor; the caller's thread waits with it, so that a simulation's clock stands still.
+        let never = CancellationToken::new();
+        let ops = Arc::new(LoadOnly);
+        match self.run(Arc::clone(script), Task::List, *limits, ops, HandOff::Strict, &never).await? {
+            JobValue::Functions(names) => Ok(names),
+            JobValue::Called(_) => Err(IsolateError::Engine { message: "the wrong answer came".to_owned() }),
+        }
+    }
+
+    async fn call(
+        &self,
+        request: CallRequest,
+        ctx: Arc<dyn ContextOps>,
+        hand_off: HandOff,
+        cancel: &CancellationToken,
+    ) -> Result<CallValue, IsolateError> {
+        let CallRequest { script, function, pass_ctx, args, limits } = request;
+        let task = Task::Call { function, pass_ctx, args };
+        match self.run(script, task, limits, ctx, hand_off, cancel).await? {
+            JobValue::Called(value) => Ok(value),
+            JobValue::Functions(_) => Err(IsolateError::Engine { message: "the wrong answer came".to_owned() }),
+        }
+    }
+
+    fn counters(&self) -> IsolateCounters {
+        self.counters.read()
+    }
+}
+
+/// The world of a script that is only loaded: no time, no randomness, nobody who reads its console.
+#[derive(Debug)]
+struct LoadOnly;
+
+impl ContextOps for LoadOnly {
+    fn data(&self) -> RawJson {
+        values::null_text()
+    }
+
+    fn inline(&self, _op: OpIndex, _args: OpArgs) -> Result<Option<RawJson>, OpError> {
+        Err(OpError::new("ERR_LOADING", "there is no ctx while a script is only loaded"))
+    }
+
+    fn start(
+        &self,
+        op: OpIndex,
+        args: OpArgs,
+        _callback: Option<Arc<dyn Callback>>,
+    ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        let answer = self.inline(op, args);
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn console(&self, _level: &str, _text: &str) {}
+
+    fn now_ms(&self) -> f64 {
+        0.0
+    }
+
+    fn random(&self) -> f64 {
+        0.5
+    }
+
+    fn wall_deadline(&self, _wall: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}

@@ -1,0 +1,242 @@
+//! Loading a script into a context and finding its functions.
+//!
+//! Invariant: the source is compiled as it is, so positions are those of the file. What parses as a classic script is one (its
+//! global functions can be called); what only parses as a module is one (its exports can). `import` is refused, not guessed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use greenroom_boundary::isolate::{IsolateError, JsException, Script, StackFrame};
+
+use crate::call::Stop;
+use crate::control::CallControl;
+use crate::exceptions;
+use crate::plan::{PRIVATE, Plan, examine};
+use crate::state::ThreadState;
+
+/// A script whose top level has run.
+pub(crate) enum Loaded<'s> {
+    /// The namespace of a module.
+    Module(v8::Local<'s, v8::Object>),
+    /// The global object and the names it had before.
+    Classic { global: v8::Local<'s, v8::Object>, before: BTreeSet<String> },
+}
+
+/// Where the code comes from, as V8 wants to know it.
+pub(crate) fn origin<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    name: v8::Local<'s, v8::String>,
+    is_module: bool,
+) -> v8::ScriptOrigin<'s> {
+    v8::ScriptOrigin::new(scope, name.into(), 0, 0, false, -1, None, false, false, is_module, None)
+}
+
+/// A compiled script.
+pub(crate) enum Compiled<'s> {
+    Classic(v8::Local<'s, v8::Script>),
+    Module(v8::Local<'s, v8::Module>),
+}
+
+/// Compiles code; `None` with an exception pending, or when the code is too long for V8.
+pub(crate) fn compile<'s>(scope: &mut v8::PinScope<'s, '_>, name: &str, code: &str, is_module: bool) -> Option<Compiled<'s>> {
+    let name = v8::String::new(scope, name)?;
+    let code = v8::String::new(scope, code)?;
+    let origin = origin(scope, name, is_module);
+    if is_module {
+        let mut source = v8::script_compiler::Source::new(code, Some(&origin));
+        return v8::script_compiler::compile_module(scope, &mut source).map(Compiled::Module);
+    }
+    v8::Script::compile(scope, code, Some(&origin)).map(Compiled::Classic)
+}
+
+/// Compiles the script and runs its top level.
+pub(crate) fn load<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    state: &ThreadState,
+    script: &Arc<Script>,
+    control: &CallControl,
+) -> Result<Loaded<'s>, Stop> {
+    let known = state.plans.borrow().find(script);
+    let plan = match known {
+        Some(plan) => plan,
+        None => {
+            let plan = examine(scope, script).map_err(|error| load_error(control, error))?;
+            state.plans.borrow_mut().keep(script, plan.clone());
+            plan
+        }
+    };
+    let compiled = {
+        v8::tc_scope!(let scope, scope);
+        let (code, is_module) = match &plan {
+            Plan::Classic => (&script.code, false),
+            Plan::Module { code } => (code, true),
+        };
+        compile(scope, &script.name, code, is_module).ok_or_else(|| caught(scope))
+    };
+    match compiled.map_err(|error| load_error(control, error))? {
+        Compiled::Classic(classic) => run_classic(scope, classic, control),
+        Compiled::Module(module) => run_module(scope, module, script, control),
+    }
+}
+
+/// Reads the exception that was just caught.
+pub(crate) fn caught(scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, '_, v8::HandleScope<'_>>>) -> JsException {
+    let message = scope.message();
+    match scope.exception() {
+        Some(value) if !scope.has_terminated() => exceptions::read(scope, value, message),
+        _ => exceptions::plain("the script was stopped"),
+    }
+}
+
+fn load_error(control: &CallControl, error: JsException) -> Stop {
+    if control.is_killed() { Stop::Killed } else { Stop::Error(IsolateError::Load(error)) }
+}
+
+fn run_classic<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    script: v8::Local<'s, v8::Script>,
+    control: &CallControl,
+) -> Result<Loaded<'s>, Stop> {
+    let global = scope.get_current_context().global(scope);
+    let before = names(scope, global).into_iter().collect();
+    v8::tc_scope!(let scope, scope);
+    if script.run(scope).is_none() {
+        let error = caught(scope);
+        return Err(load_error(control, error));
+    }
+    Ok(Loaded::Classic { global, before })
+}
+
+fn run_module<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    module: v8::Local<'s, v8::Module>,
+    script: &Script,
+    control: &CallControl,
+) -> Result<Loaded<'s>, Stop> {
+    if let Some(error) = refused_import(scope, module, script) {
+        return Err(Stop::Error(IsolateError::Load(error)));
+    }
+    v8::tc_scope!(let scope, scope);
+    let promise = module.instantiate_module(scope, no_import).and_then(|_| module.evaluate(scope));
+    let Some(promise) = promise.and_then(|value| v8::Local::<v8::Promise>::try_from(value).ok()) else {
+        let error = caught(scope);
+        return Err(load_error(control, error));
+    };
+    promise.mark_as_handled();
+    if promise.state() == v8::PromiseState::Pending {
+        scope.perform_microtask_checkpoint();
+    }
+    if control.is_killed() {
+        return Err(Stop::Killed);
+    }
+    match promise.state() {
+        v8::PromiseState::Pending => Err(Stop::Error(IsolateError::NeverSettles)),
+        v8::PromiseState::Rejected => {
+            let value = promise.result(scope);
+            let error = exceptions::read(scope, value, None);
+            Err(load_error(control, error))
+        }
+        v8::PromiseState::Fulfilled => match module.get_module_namespace().try_into() {
+            Ok(namespace) => Ok(Loaded::Module(namespace)),
+            Err(_) => Err(Stop::Error(IsolateError::Engine { message: "the module has no namespace".to_owned() })),
+        },
+    }
+}
+
+fn refused_import(scope: &mut v8::PinScope<'_, '_>, module: v8::Local<'_, v8::Module>, script: &Script) -> Option<JsException> {
+    let request = module.get_module_requests().get(scope, 0)?;
+    let request = v8::Local::<v8::ModuleRequest>::try_from(request).ok()?;
+    let place = module.source_offset_to_location(request.get_source_offset());
+    let frame = StackFrame {
+        function: String::new(),
+        file: script.name.clone(),
+        line: place.get_line_number() as u32 + 1,
+        column: place.get_column_number() as u32 + 1,
+    };
+    let from = request.get_specifier().to_rust_string_lossy(scope);
+    Some(JsException {
+        class: "SyntaxError".to_owned(),
+        message: format!("imports are not supported yet: {from:?}; put the code into this file"),
+        code: Some("ERR_IMPORT".to_owned()),
+        frames: vec![frame],
+        cause: None,
+    })
+}
+
+/// Never asked: modules with imports are refused before.
+fn no_import<'s>(
+    _context: v8::Local<'s, v8::Context>,
+    _specifier: v8::Local<'s, v8::String>,
+    _attributes: v8::Local<'s, v8::FixedArray>,
+    _referrer: v8::Local<'s, v8::Module>,
+) -> Option<v8::Local<'s, v8::Module>> {
+    None
+}
+
+impl<'s> Loaded<'s> {
+    /// The function of this name, if the script offers it.
+    pub(crate) fn function(&self, scope: &mut v8::PinScope<'s, '_>, name: &str) -> Option<v8::Local<'s, v8::Function>> {
+        match self {
+            Self::Module(namespace) => {
+                own_function(scope, *namespace, name).or_else(|| own_function(scope, *namespace, &format!("{PRIVATE}{name}")))
+            }
+            Self::Classic { before, .. } if before.contains(name) => None,
+            Self::Classic { global, .. } => own_function(scope, *global, name),
+        }
+    }
+
+    /// The names of all functions, in source order.
+    pub(crate) fn functions(&self, scope: &mut v8::PinScope<'s, '_>) -> Vec<String> {
+        let (Self::Module(object) | Self::Classic { global: object, .. }) = self;
+        let all: BTreeSet<String> = names(scope, *object)
+            .into_iter()
+            .map(|name| name.strip_prefix(PRIVATE).map_or(name.clone(), str::to_owned))
+            .collect();
+        let mut found = Vec::new();
+        for name in all {
+            if let Some(function) = self.function(scope, &name) {
+                let line = function.get_script_line_number().unwrap_or(u32::MAX);
+                let column = function.get_script_column_number().unwrap_or(u32::MAX);
+                found.push((line, column, name));
+            }
+        }
+        found.sort();
+        found.into_iter().map(|(_, _, name)| name).collect()
+    }
+}
+
+/// An own property that is a function and can be called; runs script code if it is a getter.
+fn own_function<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    object: v8::Local<'s, v8::Object>,
+    name: &str,
+) -> Option<v8::Local<'s, v8::Function>> {
+    v8::tc_scope!(let scope, scope);
+    let key = v8::String::new(scope, name)?;
+    if !object.has_own_property(scope, key.into())? {
+        return None;
+    }
+    let function = v8::Local::<v8::Function>::try_from(object.get(scope, key.into())?).ok()?;
+    (!is_class(scope, function)).then_some(function)
+}
+
+fn names(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Vec<String> {
+    let all = v8::GetPropertyNamesArgs {
+        mode: v8::KeyCollectionMode::OwnOnly,
+        property_filter: v8::PropertyFilter::SKIP_SYMBOLS,
+        index_filter: v8::IndexFilter::SkipIndices,
+        key_conversion: v8::KeyConversionMode::ConvertToString,
+    };
+    let Some(keys) = object.get_own_property_names(scope, all) else { return Vec::new() };
+    (0..keys.length()).filter_map(|index| keys.get_index(scope, index).map(|key| key.to_rust_string_lossy(scope))).collect()
+}
+
+/// Classes are functions that cannot be called; their `prototype` is read-only, that of functions is not.
+fn is_class(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Function>) -> bool {
+    let Some(key) = v8::String::new(scope, "prototype") else { return false };
+    if function.has_own_property(scope, key.into()) != Some(true) {
+        return false;
+    }
+    let attributes = function.get_property_attributes(scope, key.into());
+    attributes.is_some_and(|attributes| attributes.is_read_only())
+}

@@ -1,0 +1,8 @@
+//! Behaviour of the V8 engine: the shared conformance suite, and what only V8 promises.
+
+mod conformance;
+mod hostile;
+mod leaks;
+mod parallel;
+mod scripts;
+mod world;
