@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use greenroom_mocks::duration::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -125,6 +126,7 @@ pub struct HookSpec {
     pub fail_open: bool,
     /// Longest run, `10s` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
     pub timeout: Option<String>,
     /// A module whose default export is the hook (TypeScript).
     pub js: String,
@@ -142,6 +144,7 @@ pub struct PolicySpec {
     pub parallel_tools: Option<bool>,
     /// Deadline of one tool call (default `60s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
     pub tool_timeout: Option<String>,
     /// Repeating failed tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,6 +167,7 @@ pub struct RetrySpec {
     /// Repetitions after the first try.
     pub max: u32,
     /// Pause before each.
+    #[schemars(with = "Duration")]
     pub backoff: String,
     /// `idempotent`: only tools that say so in their annotations; `all`: every tool.
     pub only: RetryOnly,
@@ -207,9 +211,11 @@ pub enum CyclesSpec {
 pub struct ScriptLimitsSpec {
     /// Longest hook, host calls included (default `30s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
     pub wall: Option<String>,
     /// Longest computing (default `500ms`); real time also in a simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
     pub cpu: Option<String>,
     /// Largest heap in MiB (default 64).
     #[serde(default, skip_serializing_if = "Option::is_none")]
