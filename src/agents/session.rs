@@ -1,0 +1,76 @@
+//! What lives as long as a conversation: histories and memory.
+//!
+//! Invariant: ids are unique over a whole turn tree, parallel delegates included. The `context` namespace lives for one turn tree, `chat` for the conversation. Deliberately in memory only.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use greenroom_boundary::llm::ChatMessage;
+use greenroom_boundary::{AgentId, Scope};
+use serde_json::Value;
+
+use crate::context::OutputStream;
+
+/// A key-value space for scripts.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<BTreeMap<String, Value>>>);
+
+impl Memory {
+    /// Runs `work` on the entries.
+    pub fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Value>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A conversation.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// Its id, `ctx.chat_id`.
+    pub id: String,
+    /// `ctx.memory.chat`.
+    pub chat_memory: Memory,
+    histories: Mutex<BTreeMap<AgentId, Vec<ChatMessage>>>,
+}
+
+impl Session {
+    /// A fresh conversation.
+    pub fn new(id: impl Into<String>) -> Arc<Self> {
+        Arc::new(Self { id: id.into(), ..Self::default() })
+    }
+
+    /// What was said with an agent so far.
+    pub fn history(&self, agent: &AgentId) -> Vec<ChatMessage> {
+        self.histories.lock().unwrap_or_else(PoisonError::into_inner).get(agent).cloned().unwrap_or_default()
+    }
+
+    /// Adds what was said in a turn.
+    pub fn remember(&self, agent: &AgentId, messages: impl IntoIterator<Item = ChatMessage>) {
+        self.histories.lock().unwrap_or_else(PoisonError::into_inner).entry(agent.clone()).or_default().extend(messages);
+    }
+}
+
+/// What one turn of a person and everything below it share.
+#[derive(Debug)]
+pub struct TurnTree {
+    /// Messages for the client's stream.
+    pub output: OutputStream,
+    /// `ctx.memory.context`.
+    pub context_memory: Memory,
+    scopes: Mutex<BTreeMap<Scope, u32>>,
+}
+
+impl TurnTree {
+    /// A fresh tree that writes to `output`.
+    pub fn new(output: OutputStream) -> Arc<Self> {
+        Arc::new(Self { output, context_memory: Memory::default(), scopes: Mutex::default() })
+    }
+
+    /// The scope of `segment` below `parent`; a repeated one is numbered, `desk/billing#2`.
+    pub fn scope(&self, parent: &Scope, segment: &str) -> Scope {
+        let plain = parent.child(segment);
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = scopes.entry(plain.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 { plain } else { parent.child(&format!("{segment}#{count}")) }
+    }
+}

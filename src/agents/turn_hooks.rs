@@ -1,0 +1,171 @@
+//! Agent-level hooks of the config: `config`, `request` and `response` (nanobot §8).
+//!
+//! Invariant: each answer becomes the next hook's input; a failing hook fails the turn. `!mutate:` is honoured here too
+//! (nanobot ignored it). Deliberately the neutral request shape, not nanobot's own.
+
+use std::sync::Arc;
+
+use greenroom_boundary::SpanId;
+use greenroom_boundary::llm::LlmRequest;
+use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
+use serde_json::{Value, json};
+
+use super::TurnFailure;
+use super::model::Answer;
+use crate::config::AgentConfig;
+use crate::hooks::{HookFailure, HookTarget, Side};
+use crate::host::HostCore;
+use crate::router::{self, CallContext};
+
+pub(super) struct TurnHooks<'a> {
+    pub(super) core: &'a Arc<HostCore>,
+    pub(super) cx: &'a CallContext,
+    pub(super) span: SpanId,
+}
+
+impl TurnHooks<'_> {
+    /// Runs a chain over `value`; only keys in `keys` can be changed.
+    async fn run(
+        &self,
+        phase: HookPhase,
+        targets: &[HookTarget],
+        mut value: Value,
+        keys: &[&str],
+    ) -> Result<Value, TurnFailure> {
+        let side = if phase == HookPhase::Response { Side::Response } else { Side::Request };
+        for target in targets {
+            let answer = self.core.router.ask_hook(self.cx, &router::agent_hook(target, side), value.clone()).await;
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(failure) => {
+                    self.trace(phase, target, HookVerdict::Error, None, Some(&failure));
+                    return Err(TurnFailure { code: failure.code, message: failure.message });
+                }
+            };
+            let mut next = value.clone();
+            if let Some(Value::Object(fields)) = answer {
+                for key in keys {
+                    if let Some(field) = fields.get(*key).filter(|field| !field.is_null()) {
+                        next[*key] = field.clone();
+                    }
+                }
+            }
+            if next == value {
+                self.trace(phase, target, HookVerdict::Unchanged, None, None);
+                continue;
+            }
+            if !target.may_mutate {
+                let message = format!("hook {target} changed a value, but `!mutate:` forbids it");
+                let failure = HookFailure { code: "HOOK_REJECTED".to_owned(), message };
+                self.trace(phase, target, HookVerdict::Rejected, None, Some(&failure));
+                return Err(TurnFailure { code: failure.code, message: failure.message });
+            }
+            let patch = json!(json_patch::diff(&value, &next));
+            self.trace(phase, target, HookVerdict::Mutated, Some(patch), None);
+            value = next;
+        }
+        Ok(value)
+    }
+
+    fn trace(
+        &self,
+        phase: HookPhase,
+        target: &HookTarget,
+        verdict: HookVerdict,
+        patch: Option<Value>,
+        failure: Option<&HookFailure>,
+    ) {
+        let agent = self.cx.agent.as_ref().map_or("", |agent| agent.as_str());
+        let event = EventKind::Hook {
+            hook: target.to_string(),
+            of: self.span,
+            boundary: format!("agent.{agent}"),
+            method: "turn".to_owned(),
+            phase,
+            mode: HookMode::Enforce,
+            verdict,
+            patch,
+            reason: failure.map(|failure| failure.message.clone()),
+            code: failure.map(|failure| failure.code.clone()),
+            depth: self.cx.hook_depth(),
+        };
+        self.core.drivers.tracer.emit(&self.cx.scope, self.cx.agent.as_ref(), event);
+    }
+
+    /// `config`: may change instructions, model, temperature and token limit of this turn.
+    pub(super) async fn config(&self, agent: &AgentConfig) -> Result<AgentConfig, TurnFailure> {
+        if agent.hooks.config.is_empty() {
+            return Ok(agent.clone());
+        }
+        let shown = json!({
+            "agent": {"instructions": agent.instructions.join("\n\n"), "model": agent.model, "temperature": agent.temperature,
+                "maxTokens": agent.max_tokens},
+            "sessionId": self.cx.session.id,
+        });
+        let value = self.run(HookPhase::Config, &agent.hooks.config, shown.clone(), &["agent"]).await?;
+        let mut changed = agent.clone();
+        if value["agent"] != shown["agent"] {
+            let fields = &value["agent"];
+            if let Some(text) = fields["instructions"].as_str() {
+                changed.instructions = vec![text.to_owned()];
+            }
+            if let Some(model) = fields["model"].as_str() {
+                model.clone_into(&mut changed.model);
+            }
+            changed.temperature = fields["temperature"].as_f64().or(changed.temperature);
+            changed.max_tokens = fields["maxTokens"].as_u64().or(changed.max_tokens);
+        }
+        Ok(changed)
+    }
+
+    /// `request`: may change the request, or answer in the model's place.
+    pub(super) async fn request(
+        &self,
+        agent: &AgentConfig,
+        request: LlmRequest,
+    ) -> Result<(LlmRequest, Option<Answer>), TurnFailure> {
+        if agent.hooks.request.is_empty() {
+            return Ok((request, None));
+        }
+        let shown = json!({"request": request});
+        let value = self.run(HookPhase::Request, &agent.hooks.request, shown, &["request", "response"]).await?;
+        let request: LlmRequest = decode("request", &value["request"])?;
+        let answer = match value.get("response") {
+            Some(response) => Some(read_answer(response, &request.model)?),
+            None => None,
+        };
+        Ok((request, answer))
+    }
+
+    /// `response`: may change the answer.
+    pub(super) async fn response(
+        &self,
+        agent: &AgentConfig,
+        request: &LlmRequest,
+        answer: Answer,
+    ) -> Result<Answer, TurnFailure> {
+        if agent.hooks.response.is_empty() {
+            return Ok(answer);
+        }
+        let response = json!({"message": answer.message, "finish_reason": answer.finish, "usage": answer.usage});
+        let shown = json!({"request": request, "response": response});
+        let value = self.run(HookPhase::Response, &agent.hooks.response, shown, &["response"]).await?;
+        if value["response"] == response { Ok(answer) } else { read_answer(&value["response"], &answer.model) }
+    }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(what: &str, value: &Value) -> Result<T, TurnFailure> {
+    serde_json::from_value(value.clone()).map_err(|error| TurnFailure {
+        code: "HOOK_MALFORMED".to_owned(),
+        message: format!("a hook made the {what} unusable: {error}"),
+    })
+}
+
+fn read_answer(value: &Value, model: &str) -> Result<Answer, TurnFailure> {
+    Ok(Answer {
+        message: decode("response's message", &value["message"])?,
+        finish: value["finish_reason"].as_str().unwrap_or("stop").to_owned(),
+        usage: serde_json::from_value(value["usage"].clone()).ok(),
+        model: model.to_owned(),
+    })
+}

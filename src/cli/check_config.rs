@@ -1,0 +1,52 @@
+//! `greenroom check-config`: is this greenroom.yaml usable?
+//!
+//! Invariant: nothing is started and no value of a variable is shown. Deliberately the same loader as `serve`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::world;
+use crate::config::ServerKind;
+
+/// Arguments of `check-config`.
+#[derive(Debug, Args)]
+pub(super) struct CheckConfigArgs {
+    /// The config.
+    #[arg(default_value = "greenroom.yaml")]
+    config: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
+    let config = world::config(&args.config)?;
+    let disabled: Vec<(String, String)> = config
+        .servers
+        .iter()
+        .filter_map(|(name, server)| match &server.kind {
+            ServerKind::Disabled(reason) => Some((name.to_string(), reason.clone())),
+            _ => None,
+        })
+        .collect();
+    if args.json {
+        let agents: Vec<_> = config.agents.keys().collect();
+        let servers: Vec<_> = config.servers.keys().collect();
+        println!("{}", json!({"agents": agents, "servers": servers, "hooks": config.hooks.len(), "disabled": disabled}));
+    } else {
+        println!(
+            "{}: {} agents, {} servers, {} message hooks",
+            args.config.display(),
+            config.agents.len(),
+            config.servers.len(),
+            config.hooks.len()
+        );
+        for (name, reason) in &disabled {
+            println!("server {name} is disabled: {reason}");
+        }
+    }
+    Ok(if disabled.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,95 @@
+//! The script engines of this build.
+//!
+//! Invariant: V8 is initialised before any thread is started, which [`Engines::initialise`] can only promise if `main`
+//! calls it first. Deliberately no choice of engine per script yet.
+
+use std::sync::Arc;
+#[cfg(any(feature = "v8", feature = "quickjs"))]
+use std::sync::OnceLock;
+
+#[cfg(any(feature = "v8", feature = "quickjs"))]
+use anyhow::Context as _;
+use clap::ValueEnum;
+use greenroom_boundary::IsolateDriver;
+
+use crate::context::TABLE;
+
+/// A script engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// V8.
+    V8,
+    /// QuickJS.
+    Quickjs,
+    /// Native functions and scripted outcomes only.
+    Mock,
+}
+
+/// The engines of this build, started when first asked for.
+pub struct Engines {
+    #[cfg(feature = "v8")]
+    v8: (greenroom_isolate_v8::V8Initialised, OnceLock<Arc<dyn IsolateDriver>>),
+    #[cfg(feature = "quickjs")]
+    quickjs: OnceLock<Arc<dyn IsolateDriver>>,
+}
+
+impl Engines {
+    /// Initialises what must be initialised before threads exist. Call it first in `main`.
+    pub fn initialise() -> Self {
+        Self {
+            #[cfg(feature = "v8")]
+            v8: (greenroom_isolate_v8::initialise_v8(), OnceLock::new()),
+            #[cfg(feature = "quickjs")]
+            quickjs: OnceLock::new(),
+        }
+    }
+
+    /// The best engine of this build.
+    pub fn best() -> EngineName {
+        if cfg!(feature = "v8") {
+            EngineName::V8
+        } else if cfg!(feature = "quickjs") {
+            EngineName::Quickjs
+        } else {
+            EngineName::Mock
+        }
+    }
+
+    /// The engine called `name`, or the best one.
+    pub fn get(&self, name: Option<EngineName>) -> anyhow::Result<Arc<dyn IsolateDriver>> {
+        match name.unwrap_or_else(Self::best) {
+            EngineName::V8 => self.v8(),
+            EngineName::Quickjs => self.quickjs(),
+            EngineName::Mock => Ok(Arc::new(greenroom_mocks::isolate::MockIsolate::new(&TABLE))),
+        }
+    }
+
+    #[cfg(feature = "v8")]
+    fn v8(&self) -> anyhow::Result<Arc<dyn IsolateDriver>> {
+        let (token, engine) = &self.v8;
+        if let Some(engine) = engine.get() {
+            return Ok(engine.clone());
+        }
+        let started = greenroom_isolate_v8::V8Engine::start(*token, &TABLE, greenroom_isolate_v8::V8Options::default())
+            .context("V8 cannot be started")?;
+        Ok(engine.get_or_init(|| Arc::new(started)).clone())
+    }
+
+    #[cfg(not(feature = "v8"))]
+    #[expect(clippy::unused_self, reason = "the twin of the function with V8")]
+    fn v8(&self) -> anyhow::Result<Arc<dyn IsolateDriver>> {
+        anyhow::bail!("this build has no V8; `./x v8` gets the library, then build again, or use --engine quickjs")
+    }
+
+    #[cfg(feature = "quickjs")]
+    #[expect(clippy::unnecessary_wraps, reason = "the twin of the function without QuickJS, which fails")]
+    fn quickjs(&self) -> anyhow::Result<Arc<dyn IsolateDriver>> {
+        Ok(self.quickjs.get_or_init(|| Arc::new(greenroom_isolate_quickjs::QuickJs::new(&TABLE))).clone())
+    }
+
+    #[cfg(not(feature = "quickjs"))]
+    #[expect(clippy::unused_self, reason = "the twin of the function with QuickJS")]
+    fn quickjs(&self) -> anyhow::Result<Arc<dyn IsolateDriver>> {
+        anyhow::bail!("this build has no QuickJS; build it with the feature `quickjs`")
+    }
+}

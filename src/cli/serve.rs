@@ -1,0 +1,87 @@
+//! `greenroom serve`: the host for outside clients.
+//!
+//! Invariant: stdout belongs to the protocol on stdio; everything else is said on stderr. Deliberately loopback by default.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use greenroom_boundary::CancellationToken;
+use greenroom_boundary::isolate::HandOff;
+use greenroom_boundary::trace::NoTrace;
+use greenroom_wire::stdio::{self, StdioOptions};
+
+use super::{EngineName, Engines, world};
+use crate::drivers::OsEntropy;
+use crate::http::HttpFront;
+use crate::{Host, front};
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  greenroom serve -c greenroom.yaml\n  greenroom serve -c greenroom.yaml --stdio")]
+pub(super) struct ServeArgs {
+    /// The config.
+    #[arg(short, long, default_value = "greenroom.yaml")]
+    config: PathBuf,
+    /// Address for MCP over HTTP; port 0 takes a free one.
+    #[arg(short, long, default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Serve one client on stdin and stdout instead.
+    #[arg(long, conflicts_with = "listen")]
+    stdio: bool,
+    /// Web origin that may call, besides loopback (repeatable).
+    #[arg(long)]
+    allow_origin: Vec<String>,
+    /// Script engine.
+    #[arg(long, value_enum)]
+    engine: Option<EngineName>,
+}
+
+pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
+    let config = world::config(&args.config)?;
+    let engine = engines.get(args.engine)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    runtime
+        .block_on(async {
+            let drivers = world::drivers(&config, engine, Arc::new(OsEntropy), Arc::new(NoTrace))?;
+            let host = Host::start(config, drivers, HandOff::Concurrent);
+            if args.stdio {
+                let duplex = stdio::duplex(tokio::io::stdin(), tokio::io::stdout(), &StdioOptions::new("client"));
+                tokio::select! {
+                    biased;
+                    () = front::serve(&host, "stdio", duplex) => {}
+                    () = interrupted() => {}
+                }
+            } else {
+                let front = HttpFront::bind(&args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
+                eprintln!("greenroom serves MCP at {}", front.url());
+                let stop = CancellationToken::new();
+                let stopper = stop.clone();
+                tokio::spawn(async move {
+                    interrupted().await;
+                    stopper.cancel();
+                });
+                front.run(host.clone(), args.allow_origin.clone(), stop).await?;
+            }
+            host.shutdown().await;
+            Ok(ExitCode::SUCCESS)
+        })
+        .inspect(|_| runtime.shutdown_background())
+}
+
+/// Completes at SIGINT or SIGTERM.
+pub(super) async fn interrupted() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+    }
+}

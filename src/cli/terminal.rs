@@ -1,0 +1,25 @@
+//! What the command knows about where its output goes.
+//!
+//! Invariant: colours go to terminals only, and never where `NO_COLOR` is set. Deliberately no width and no paging.
+
+use std::io::IsTerminal as _;
+
+#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Standard output shows colours.
+pub(super) fn colour_on_stdout() -> bool {
+    std::io::stdout().is_terminal() && !is_set("NO_COLOR")
+}
+
+/// Standard error shows colours.
+pub(super) fn colour_on_stderr() -> bool {
+    std::io::stderr().is_terminal() && !is_set("NO_COLOR")
+}
+
+/// This is continuous integration: nothing is written beside scenarios.
+pub(super) fn in_ci() -> bool {
+    is_set("CI")
+}

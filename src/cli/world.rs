@@ -1,0 +1,104 @@
+//! The real world for a host: drivers, log, environment.
+//!
+//! Invariant: a host may contact only what its config names. Deliberately no host logic.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use greenroom_boundary::mcp::ServerAddress;
+use greenroom_boundary::trace::TraceSink;
+use greenroom_boundary::{Credentials, Drivers, Egress, Entropy, IsolateDriver, Tracer};
+
+use crate::config::{HostConfig, ServerKind, Variables, load_file};
+use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
+use crate::drivers::mcp::RealMcp;
+use crate::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use crate::drivers::{EgressPolicy, SystemClock};
+
+/// Starts the log on stderr.
+#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
+pub(super) fn start_logging(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "greenroom=info,warn",
+        _ => "greenroom=debug,info",
+    };
+    let filter = std::env::var("GREENROOM_LOG").unwrap_or_else(|_| default.to_owned());
+    let layer = tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::try_new(&filter).unwrap_or_else(|_| default.into()))
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    // A second start (in tests) keeps the first log.
+    let _ = layer.try_init();
+}
+
+/// The process's environment, for `${NAME}`.
+#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
+pub(super) fn variables() -> Variables {
+    Variables::new(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))))
+}
+
+/// Loads a config with the process's environment.
+pub(super) fn config(path: &Path) -> anyhow::Result<HostConfig> {
+    load_file(path, &variables()).map_err(Into::into)
+}
+
+/// Real drivers for a config.
+pub(super) fn drivers(
+    config: &HostConfig,
+    engine: Arc<dyn IsolateDriver>,
+    entropy: Arc<dyn Entropy>,
+    sink: Arc<dyn TraceSink>,
+) -> anyhow::Result<Drivers> {
+    let clock = Arc::new(SystemClock::new());
+    let credentials = Credentials::default();
+    for (name, value) in &config.secrets {
+        credentials.register(name.clone(), value.clone());
+    }
+    let egress: Arc<dyn Egress> = Arc::new(egress_of(config)?);
+    let world = LlmWorld { egress: egress.clone(), clock: clock.clone(), credentials: credentials.clone() };
+    let providers: BTreeMap<String, ProviderSettings> = config
+        .providers
+        .iter()
+        .map(|(name, provider)| {
+            let settings = ProviderSettings {
+                dialect: provider.dialect.clone(),
+                api_key: provider.api_key.clone(),
+                base_url: provider.base_url.clone(),
+                headers: provider.headers.clone(),
+            };
+            (name.to_string(), settings)
+        })
+        .collect();
+    let environment = ChildEnvironment::of_this_process();
+    Ok(Drivers {
+        llm: Arc::new(LlmProviders::new(&providers, &world)?),
+        mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment.clone())),
+        cli: Arc::new(ConfinedCli::new(clock.clone(), environment)),
+        isolate: engine,
+        tracer: Tracer::new(clock.clone(), sink),
+        clock,
+        entropy,
+        egress,
+        credentials,
+    })
+}
+
+/// Allows the addresses that the config names, and nothing else.
+fn egress_of(config: &HostConfig) -> anyhow::Result<EgressPolicy> {
+    let servers = config.servers.values().filter_map(|server| match &server.kind {
+        ServerKind::External(ServerAddress::Http { url, .. }) => Some(url.as_str()),
+        _ => None,
+    });
+    let providers = config.providers.values().filter_map(|provider| provider.base_url.as_deref());
+    let mut rules = vec!["api.openai.com:443".to_owned()];
+    for url in servers.chain(providers) {
+        let parsed = reqwest::Url::parse(url).with_context(|| format!("{url:?} is no address"))?;
+        let host = parsed.host_str().with_context(|| format!("{url:?} names no host"))?;
+        rules.push(format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443)));
+    }
+    EgressPolicy::parse(rules.iter().map(String::as_str)).map_err(Into::into)
+}

@@ -1,0 +1,22 @@
+//! `greenroom.yaml`: nanobot's keys, checked before anything runs.
+//!
+//! Invariant: a config that loads is complete: every reference resolves, every placeholder is expanded or disables its
+//! server with a reason. Deliberately no hot reload yet.
+
+mod expand;
+mod load;
+mod model;
+mod resolve;
+
+/// Reads a duration as scenarios write it, `250ms`.
+pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroom_mocks::duration::DurationError> {
+    text.parse::<greenroom_harness::model::Duration>().map(greenroom_harness::model::Duration::to_std)
+}
+
+pub use expand::{ExpandError, Variables};
+pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
+pub use model::*;
+pub use resolve::{
+    AgentConfig, AgentHooks, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig,
+    ServerConfig, ServerKind,
+};

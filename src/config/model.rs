@@ -1,0 +1,339 @@
+//! The file's shape, key by key (nanobot v0.0.77, plus `script`, `connector` and `policy`).
+//!
+//! Invariant: unknown keys are errors. Deliberately no behaviour: `resolve` gives the keys their meaning.
+
+use std::collections::BTreeMap;
+
+use greenroom_harness::model::PolicySpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A string or a list of strings; a string is split at commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(untagged)]
+pub enum StringList {
+    /// `"a, b"`.
+    #[schemars(with = "String")]
+    One(String),
+    /// `["a", "b"]`.
+    #[schemars(with = "Vec<String>")]
+    Many(Vec<String>),
+    /// Nothing.
+    #[default]
+    #[schemars(skip)]
+    None,
+}
+
+impl StringList {
+    /// The entries, trimmed, empty ones left out.
+    pub fn entries(&self) -> Vec<String> {
+        let trimmed = |text: &str| text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect();
+        match self {
+            Self::One(text) => trimmed(text),
+            Self::Many(list) => list.iter().map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect(),
+            Self::None => Vec::new(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for StringList {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = StringList;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<StringList, E> {
+                Ok(StringList::One(text.to_owned()))
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<StringList, A::Error> {
+                let mut list = Vec::new();
+                while let Some(entry) = seq.next_element()? {
+                    list.push(entry);
+                }
+                Ok(StringList::Many(list))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// A `greenroom.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct ConfigFile {
+    /// What the host shows to outside clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish: Option<Publish>,
+    /// Variables that `${NAME}` may use: name to description, or to an object.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, EnvVariable>,
+    /// Hooks on messages of outside clients and sessions.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "BTreeMap<String, StringList>")]
+    pub hooks: Map<String, Value>,
+    /// LLM connectors.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub llm_providers: BTreeMap<String, LlmProvider>,
+    /// Agents.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Agent>,
+    /// Prompts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, Prompt>,
+    /// Servers: external ones, script servers, and empty entries for built-in ones.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Limits and switches (Greenroom).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicySpec>,
+}
+
+/// What the host shows to outside clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Publish {
+    /// `serverInfo.name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// `serverInfo.version`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// `instructions` of the initialize result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Agents (or servers) that a client talks to.
+    pub entrypoint: StringList,
+    /// Servers whose tools are published.
+    pub mcp_servers: StringList,
+    /// Single tools: `server[/tool][:alias]`.
+    pub tools: StringList,
+    /// Prompts: of this file, or `server[/prompt][:alias]`.
+    pub prompts: StringList,
+    /// Servers whose resources are published.
+    pub resources: StringList,
+}
+
+/// A variable that the config uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "EnvVariableShape")]
+pub struct EnvVariable {
+    /// What it is for.
+    pub description: String,
+    /// Value if the environment has none; only for optional ones.
+    pub default: Option<String>,
+    /// Whether it may be missing.
+    pub optional: bool,
+    /// Whether its value is a secret.
+    pub sensitive: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum EnvVariableShape {
+    Description(String),
+    Object(EnvVariableObject),
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct EnvVariableObject {
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    default: Option<String>,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default = "yes")]
+    sensitive: bool,
+    #[serde(default)]
+    #[expect(dead_code, reason = "nanobot's key: accepted, shown by clients only")]
+    options: StringList,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl From<EnvVariableShape> for EnvVariable {
+    fn from(shape: EnvVariableShape) -> Self {
+        match shape {
+            EnvVariableShape::Description(description) => Self { description, default: None, optional: false, sensitive: true },
+            EnvVariableShape::Object(o) => {
+                Self { description: o.description, default: o.default, optional: o.optional, sensitive: o.sensitive }
+            }
+        }
+    }
+}
+
+/// An LLM connector.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct LlmProvider {
+    /// `OpenAIChatCompletions`.
+    pub dialect: String,
+    /// Key; a `${NAME}` in most cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<String>,
+    /// Address up to and including `/v1`.
+    #[serde(rename = "baseURL", skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Further headers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// An agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Agent {
+    /// Name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// System prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// `provider/model`. Without it (and without `connector`) the agent is hook-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// LLM connector, if it is not the first part of `model` (Yao).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connector: Option<String>,
+    /// Hook script with `Create` and `Next`: a path, relative to the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Servers whose tools it may use.
+    pub mcp_servers: StringList,
+    /// Single tools: `server[/tool][:alias]`.
+    pub tools: StringList,
+    /// Agents that it may call as tools.
+    pub agents: StringList,
+    /// `auto`, `none`, `required` or a tool's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<String>,
+    /// Sampling temperature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Upper bound on generated tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Whether turns of one chat share a history (default true).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<bool>,
+    /// Hooks `config`, `request` and `response` of the agent.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "BTreeMap<String, StringList>")]
+    pub hooks: Map<String, Value>,
+}
+
+/// A server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct McpServer {
+    /// Name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Program of a stdio server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Its environment.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Its working folder, relative to the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// Address of a Streamable HTTP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers for it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// A script whose functions are the server's tools (Greenroom): a path, relative to the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Hooks on messages to and from this server: `method[?param=value]` to targets.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "BTreeMap<String, StringList>")]
+    pub hooks: Map<String, Value>,
+    /// Upstream tools by name, renamed or described anew; if not empty, only these exist.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tool_overrides: BTreeMap<String, ToolOverride>,
+    /// Put before every tool's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_prefix: Option<String>,
+}
+
+/// How an upstream tool is shown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct ToolOverride {
+    /// New name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// New description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// New input schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+}
+
+/// A prompt of this host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Prompt {
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Text with `${argument}` placeholders.
+    pub template: String,
+    /// Arguments: name to description, or to `{ description, required }`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub input: BTreeMap<String, PromptArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "PromptArgumentShape")]
+pub struct PromptArgument {
+    /// What it is.
+    pub description: String,
+    /// Whether it must be given.
+    pub required: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum PromptArgumentShape {
+    Description(String),
+    Object(PromptArgumentObject),
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PromptArgumentObject {
+    #[serde(default)]
+    description: String,
+    #[serde(default = "yes")]
+    required: bool,
+}
+
+impl From<PromptArgumentShape> for PromptArgument {
+    fn from(shape: PromptArgumentShape) -> Self {
+        match shape {
+            PromptArgumentShape::Description(description) => Self { description, required: true },
+            PromptArgumentShape::Object(o) => Self { description: o.description, required: o.required },
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The real drivers: what stands behind the boundaries when a host meets the world.
+//!
+//! Invariant: time, randomness, network, processes and environment are touched here and nowhere else (`clippy.toml`
+//! enforces it), and each driver passes its boundary's conformance suite. Deliberately no host logic.
+//!
+//! | boundary | driver |
+//! |---|---|
+//! | LLM connector | [`llm::OpenAiChat`], all of a config as [`llm::LlmProviders`] |
+//! | external MCP server | [`mcp`] |
+//! | CLI sandbox runner | [`sandbox`] |
+//! | clock | [`SystemClock`] |
+//! | entropy | [`OsEntropy`] |
+//! | egress | [`EgressPolicy`] |
+
+mod clock;
+mod egress;
+mod entropy;
+pub mod llm;
+pub mod mcp;
+pub mod sandbox;
+
+pub use clock::SystemClock;
+pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
+pub use entropy::OsEntropy;

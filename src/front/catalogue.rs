@@ -1,0 +1,74 @@
+//! What outside clients see: published tools, prompts and resources.
+//!
+//! Invariant: the exact name that is listed can be called. Without a `publish` section the agents are published, or all
+//! external servers if there are none. Deliberately made anew for each list, so that changes show.
+
+use std::sync::Arc;
+
+use greenroom_boundary::ServerName;
+use serde_json::{Value, json};
+
+use crate::config::ServerKind;
+use crate::host::HostCore;
+use crate::router::{CallContext, NameTable, ToolEntry};
+
+/// The published tools.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    /// Published name to server and tool.
+    pub tools: NameTable,
+}
+
+impl Catalogue {
+    /// Collects what is published now; a server that fails is left out with a warning in the trace.
+    pub async fn collect(core: &Arc<HostCore>, cx: &CallContext) -> Self {
+        let publish = &core.config.publish;
+        let mut references: Vec<String> = core.config.entry_agents().iter().map(ToString::to_string).collect();
+        references.extend(publish.mcp_servers.entries());
+        references.extend(publish.tools.entries());
+        if references.is_empty() {
+            references = external_servers(core);
+        }
+        let mut catalogue = Self::default();
+        for reference in references {
+            catalogue.add(core, cx, &reference).await;
+        }
+        catalogue
+    }
+
+    async fn add(&mut self, core: &Arc<HostCore>, cx: &CallContext, reference: &str) {
+        let (path, alias) = reference.split_once(':').map_or((reference, None), |(path, alias)| (path, Some(alias)));
+        let (server, only) = path.split_once('/').map_or((path, None), |(server, tool)| (server, Some(tool)));
+        let server = ServerName::new(server);
+        let tools = match core.router.list_tools(cx, &server).await {
+            Ok(tools) => tools,
+            Err(error) => {
+                tracing::warn!(server = %server, code = error.code(), "server left out of the list: {error}");
+                return;
+            }
+        };
+        for spec in tools {
+            let Some(tool) = spec.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
+            if only.is_none_or(|only| only == tool) {
+                let shown = alias.unwrap_or(&tool).to_owned();
+                self.tools.add(&shown, ToolEntry { server: server.clone(), tool, spec });
+            }
+        }
+    }
+
+    /// As `tools/list` shows them.
+    pub fn list(&self) -> Vec<Value> {
+        let shown = self.tools.iter().map(|(name, entry)| {
+            let mut spec = entry.spec.clone();
+            spec["name"] = json!(name);
+            spec
+        });
+        shown.collect()
+    }
+}
+
+/// Servers whose resources and prompts are published.
+pub(super) fn external_servers(core: &HostCore) -> Vec<String> {
+    let external = core.config.servers.iter().filter(|(_, server)| matches!(server.kind, ServerKind::External(_)));
+    external.map(|(name, _)| name.to_string()).collect()
+}

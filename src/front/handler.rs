@@ -1,0 +1,261 @@
+//! One connection of an outside client.
+//!
+//! Invariant: every request gets one answer; progress of a call grows. Deliberately no state beyond the session.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use greenroom_boundary::mcp::FrameDuplex;
+use greenroom_boundary::trace::{EventKind, Outcome};
+use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
+use greenroom_wire::{ClientHello, IncomingRequest, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use super::Catalogue;
+use super::catalogue::external_servers;
+use crate::agents::TurnTree;
+use crate::config::Variables;
+use crate::context::OutputStream;
+use crate::host::{Host, HostCore};
+use crate::router::{CallContext, CallError, ProgressSink};
+
+/// Serves one outside client until its connection ends.
+pub async fn serve(host: &Host, session_id: &str, duplex: FrameDuplex) {
+    let core = host.core().clone();
+    let handler = Arc::new(Connection { host: host.clone(), session_id: session_id.to_owned() });
+    let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
+    let peer = Peer::serve(duplex, handler, options);
+    peer.closed().await;
+    core.forget_session(session_id);
+}
+
+/// A request of an outside client, without its transport.
+pub struct OutsideCall {
+    /// Names it in the trace: `session/request id`.
+    pub id: String,
+    /// The client's session.
+    pub session: String,
+    /// `tools/call`, …
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+    /// Ends it.
+    pub cancel: CancellationToken,
+    /// Where the client wants progress to go; its token is already out of `params`.
+    pub progress: Option<ProgressSink>,
+}
+
+/// Answers a request of an outside client; the trace has it as a stimulus.
+pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError> {
+    let (tracer, scope) = (host.core().drivers.tracer.clone(), Scope::new(call.id.clone()));
+    let body = json!({"session": call.session, "params": call.params});
+    tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
+    let id = call.id.clone();
+    let result = Front { core: host.core().clone(), call }.dispatch().await;
+    if tracer.enabled() {
+        let (outcome, body) = match &result {
+            Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),
+            Err(error) if error.code == RpcError::CANCELLED => (Outcome::Cancelled, json!({"error": error})),
+            Err(error) => (Outcome::Error, json!({"error": error})),
+        };
+        tracer.emit(&scope, None, EventKind::StimulusEnd { id, outcome, body });
+    }
+    result
+}
+
+struct Connection {
+    host: Host,
+    session_id: String,
+}
+
+struct Front {
+    core: Arc<HostCore>,
+    call: OutsideCall,
+}
+
+fn encode(value: &impl serde::Serialize) -> Result<RawJson, RpcError> {
+    to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
+}
+
+impl Front {
+    fn context(&self) -> CallContext {
+        let tree = TurnTree::new(OutputStream::new(self.core.drivers.tracer.clone(), None));
+        let scope = Scope::new(self.call.id.clone());
+        let mut cx = CallContext::root(scope, self.core.session(&self.call.session), tree, self.call.cancel.clone());
+        cx.progress.clone_from(&self.call.progress);
+        cx
+    }
+
+    async fn dispatch(&self) -> Result<RawJson, RpcError> {
+        match self.call.method.as_str() {
+            "initialize" => self.initialize(),
+            "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
+            "tools/call" => self.call_tool().await,
+            "prompts/list" => self.list_prompts(),
+            "prompts/get" => self.get_prompt(),
+            "resources/list" => self.list_resources("resources").await,
+            "resources/templates/list" => self.list_resources("resourceTemplates").await,
+            "resources/read" => self.read_resource().await,
+            method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    fn initialize(&self) -> Result<RawJson, RpcError> {
+        let params = encode(&self.call.params)?;
+        let hello = ClientHello::parse(Some(&params)).map_err(|error| RpcError::invalid_params(error.to_string()))?;
+        let publish = &self.core.config.publish;
+        let info = json!({
+            "name": publish.name.as_deref().unwrap_or("greenroom"),
+            "version": publish.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION")),
+        });
+        let mut capabilities = json!({"tools": {"listChanged": false}});
+        if !self.core.config.prompts.is_empty() {
+            capabilities["prompts"] = json!({"listChanged": false});
+        }
+        if !self.resource_servers().is_empty() {
+            capabilities["resources"] = json!({"subscribe": false, "listChanged": false});
+        }
+        server_hello(negotiate(&hello.requested_version), &info, &capabilities, publish.instructions.as_deref())
+            .map_err(|error| RpcError::internal(error.to_string()))
+    }
+
+    fn resource_servers(&self) -> Vec<ServerName> {
+        let named = self.core.config.publish.resources.entries();
+        let nothing_published = self.core.config.agents.is_empty() && self.core.config.publish.mcp_servers.entries().is_empty();
+        let names = if named.is_empty() && nothing_published { external_servers(&self.core) } else { named };
+        names.into_iter().map(ServerName::new).collect()
+    }
+
+    async fn call_tool(&self) -> Result<RawJson, RpcError> {
+        let params = &self.call.params;
+        let name = params["name"].as_str().ok_or_else(|| RpcError::invalid_params("`name` is missing or no string"))?;
+        let arguments = match params.get("arguments") {
+            None | Some(Value::Null) => json!({}),
+            Some(arguments @ Value::Object(_)) => arguments.clone(),
+            Some(_) => return Err(RpcError::invalid_params("`arguments` must be an object")),
+        };
+        let cx = self.context();
+        let catalogue = Catalogue::collect(&self.core, &cx).await;
+        let Some(entry) = catalogue.tools.get(name) else {
+            let hint = catalogue.tools.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
+            return Err(RpcError::invalid_params(format!("unknown tool: {name}{hint}")));
+        };
+        let meta = params.get("_meta").filter(|meta| meta.as_object().is_some_and(|meta| !meta.is_empty())).cloned();
+        let output = self.core.router.call_with_meta(&cx, &entry.server, &entry.tool, arguments, meta).await.map_err(rpc)?;
+        match output.raw {
+            Some(raw) => Ok(raw),
+            None => encode(&output.value),
+        }
+    }
+
+    async fn list_resources(&self, key: &str) -> Result<RawJson, RpcError> {
+        let cx = self.context();
+        let mut items = Vec::new();
+        for server in self.resource_servers() {
+            match self.core.router.list(&cx, &server, &self.call.method).await {
+                Ok(found) => items.extend(found),
+                Err(error) => tracing::warn!(server = %server, code = error.code(), "server left out of the list: {error}"),
+            }
+        }
+        encode(&json!({key: items}))
+    }
+
+    async fn read_resource(&self) -> Result<RawJson, RpcError> {
+        let params = &self.call.params;
+        let uri = params["uri"].as_str().ok_or_else(|| RpcError::invalid_params("`uri` is missing or no string"))?;
+        let cx = self.context();
+        let mut failure = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("no published server has the resource {uri}"));
+        for server in self.resource_servers() {
+            match self.core.router.read_resource(&cx, &server, uri).await {
+                Ok(output) => return output.raw.map_or_else(|| encode(&output.value), Ok),
+                Err(error) => failure = rpc(error),
+            }
+        }
+        Err(failure)
+    }
+
+    fn list_prompts(&self) -> Result<RawJson, RpcError> {
+        let prompts: Vec<Value> = self
+            .core
+            .config
+            .prompts
+            .iter()
+            .map(|(name, prompt)| {
+                let arguments: Vec<Value> = prompt
+                    .input
+                    .iter()
+                    .map(|(name, argument)| json!({"name": name, "description": argument.description, "required": argument.required}))
+                    .collect();
+                json!({"name": name, "description": prompt.description, "arguments": arguments})
+            })
+            .collect();
+        encode(&json!({"prompts": prompts}))
+    }
+
+    fn get_prompt(&self) -> Result<RawJson, RpcError> {
+        let params = &self.call.params;
+        let name = params["name"].as_str().unwrap_or_default();
+        let prompt =
+            self.core.config.prompts.get(name).ok_or_else(|| RpcError::invalid_params(format!("unknown prompt: {name}")))?;
+        let mut variables = Variables::default();
+        for (argument, declared) in &prompt.input {
+            match params.pointer(&format!("/arguments/{argument}")).and_then(Value::as_str) {
+                Some(value) => variables.set(argument.clone(), value),
+                None if declared.required => {
+                    return Err(RpcError::invalid_params(format!("prompt {name} needs the argument {argument}")));
+                }
+                None => variables.set(argument.clone(), ""),
+            }
+        }
+        let text = variables.expand(&prompt.template).map_err(|error| RpcError::invalid_params(error.to_string()))?;
+        let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+        encode(&json!({"description": prompt.description, "messages": [message]}))
+    }
+}
+
+fn rpc(error: CallError) -> RpcError {
+    error.to_rpc()
+}
+
+/// Progress notifications for a client's token; values always grow.
+fn progress(peer: Peer, token: Value) -> ProgressSink {
+    let last = Mutex::new(0.0_f64);
+    Arc::new(move |value, total, message, meta| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = if value > *last { value } else { *last + if total.is_some() { 0.01 } else { 1.0 } };
+        let mut params = json!({"progressToken": token, "progress": *last});
+        for (key, value) in [("total", total.map(Value::from)), ("message", message.map(Value::from)), ("_meta", meta.cloned())]
+        {
+            if let Some(value) = value {
+                params[key] = value;
+            }
+        }
+        if let Ok(params) = to_raw_value(&params) {
+            peer.post("notifications/progress", Some(&params));
+        }
+    })
+}
+
+#[async_trait]
+impl PeerHandler for Connection {
+    async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+        let mut params: Value = match &request.params {
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| RpcError::invalid_params(error.to_string()))?,
+            None => Value::Null,
+        };
+        let token = match params.get_mut("_meta") {
+            Some(Value::Object(meta)) => meta.shift_remove("progressToken").filter(|token| !token.is_null()),
+            _ => None,
+        };
+        let call = OutsideCall {
+            id: format!("{}/{}", self.session_id, request.id),
+            session: self.session_id.clone(),
+            method: request.method,
+            params,
+            cancel: request.cancel,
+            progress: token.map(|token| progress(request.peer, token)),
+        };
+        answer(&self.host, call).await
+    }
+}

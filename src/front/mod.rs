@@ -1,0 +1,10 @@
+//! The host as an MCP server for outside clients, whatever transport carries them.
+//!
+//! Invariant: an outside call goes through the router like any other; a result that nothing changed leaves as the bytes
+//! that came. Deliberately no transport here: a connection is a duplex of frames.
+
+mod catalogue;
+mod handler;
+
+pub use catalogue::Catalogue;
+pub use handler::{OutsideCall, answer, serve};

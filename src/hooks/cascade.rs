@@ -1,0 +1,213 @@
+//! Running a chain: each hook gets a fresh copy of the current message; its answer is checked, applied and traced.
+//!
+//! Invariant: after the first refusal nothing more is asked, and what was not asked is traced as skipped. An audit hook's
+//! word is recorded, never applied. Deliberately no retry: a hook that fails has failed.
+
+use async_trait::async_trait;
+use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
+use greenroom_boundary::{AgentId, Scope, SpanId, Tracer};
+use serde_json::{Value, json};
+
+use super::answer::{self, Answer};
+use super::key::{HookBinding, HookForm, Side};
+use super::record::MutationRecord;
+
+/// A JSON-RPC message as hooks see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// `tools/call`, …
+    pub method: String,
+    /// Parameters of the request, on both sides.
+    pub params: Value,
+    /// The result, on the response side.
+    pub result: Option<Value>,
+    /// The error, on the response side.
+    pub error: Option<Value>,
+}
+
+impl Message {
+    /// A request.
+    pub fn request(method: &str, params: Value) -> Self {
+        Self { method: method.to_owned(), params, result: None, error: None }
+    }
+
+    /// As JSON.
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({"jsonrpc": "2.0", "method": self.method, "params": self.params});
+        for (key, part) in [("result", &self.result), ("error", &self.error)] {
+            if let Some(part) = part {
+                value[key] = part.clone();
+            }
+        }
+        value
+    }
+
+    /// Whether it is still a message of its method.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let field = match self.method.as_str() {
+            "tools/call" | "prompts/get" => "name",
+            "resources/read" => "uri",
+            _ => return Ok(()),
+        };
+        if !self.params.get(field).is_some_and(Value::is_string) {
+            return Err(format!("the new message is no valid {}: params.{field} is missing or no string", self.method));
+        }
+        if self.method == "tools/call" && self.params.get("arguments").is_some_and(|arguments| !arguments.is_object()) {
+            return Err("the new message is no valid tools/call: params.arguments is no object".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A refusal, or a hook that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct HookFailure {
+    /// `HOOK_REJECTED`, `HOOK_MALFORMED`, `HOOK_TIMEOUT`, or the code of what failed.
+    pub code: String,
+    /// Names the hook and says why.
+    pub message: String,
+}
+
+/// Asks one hook.
+#[async_trait]
+pub trait HookRunner: Send + Sync {
+    /// Calls the hook's tool. `Ok(None)`: it returned nothing. A timeout has code `HOOK_TIMEOUT`.
+    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure>;
+}
+
+/// The exchange that a chain looks at.
+pub struct Exchange<'a> {
+    /// Asks the hooks.
+    pub runner: &'a dyn HookRunner,
+    /// Where decisions go.
+    pub tracer: &'a Tracer,
+    /// Who makes the call.
+    pub scope: &'a Scope,
+    /// For which agent.
+    pub agent: Option<&'a AgentId>,
+    /// The exchange.
+    pub span: SpanId,
+    /// Where it goes.
+    pub boundary: &'a str,
+    /// How many hooks deep the call is.
+    pub depth: u32,
+}
+
+struct Decision {
+    verdict: HookVerdict,
+    patch: Option<Value>,
+    reason: Option<String>,
+    code: Option<String>,
+}
+
+impl Exchange<'_> {
+    /// Runs one side of a chain and returns the message that goes on.
+    pub async fn run(
+        &self,
+        hooks: &[HookBinding],
+        side: Side,
+        message: Message,
+        record: &mut MutationRecord,
+    ) -> Result<Message, HookFailure> {
+        let mut current = message;
+        for (index, hook) in hooks.iter().enumerate() {
+            if side == Side::Response && hook.matcher.call_on_error.is_some_and(|wanted| wanted != current.error.is_some()) {
+                continue;
+            }
+            if let Err(failure) = self.step(hook, side, &mut current, record).await {
+                for later in &hooks[index + 1..] {
+                    let skipped = Decision { verdict: HookVerdict::Skipped, patch: None, reason: None, code: None };
+                    self.trace(later, side, &current.method, skipped);
+                }
+                return Err(failure);
+            }
+        }
+        Ok(current)
+    }
+
+    async fn step(
+        &self,
+        hook: &HookBinding,
+        side: Side,
+        current: &mut Message,
+        record: &mut MutationRecord,
+    ) -> Result<(), HookFailure> {
+        let arguments = match hook.form {
+            HookForm::Envelope { .. } => json!({"accept": true, "mutated": false, "message": current.to_value(), "reason": ""}),
+            HookForm::Mutate | HookForm::Validate => current.to_value(),
+        };
+        let answer = match self.runner.ask(hook, arguments).await {
+            Ok(value) => answer::read(hook.form, side, current, value),
+            Err(failure) => return self.fail(hook, side, &current.method, failure),
+        };
+        match answer {
+            Answer::Pass => {
+                let pass = Decision { verdict: HookVerdict::Unchanged, patch: None, reason: None, code: None };
+                self.trace(hook, side, &current.method, pass);
+                Ok(())
+            }
+            Answer::Mutate { message, reason } => {
+                let patch = json!(json_patch::diff(&current.to_value(), &message.to_value()));
+                let decision =
+                    Decision { verdict: HookVerdict::Mutated, patch: Some(patch.clone()), reason: reason.clone(), code: None };
+                self.trace(hook, side, &current.method, decision);
+                if hook.mode == HookMode::Enforce {
+                    match side {
+                        Side::Request => record.note_request(&hook.id, reason, patch),
+                        Side::Response => record.note_response(&hook.id, reason, patch),
+                    }
+                    *current = *message;
+                }
+                Ok(())
+            }
+            Answer::Reject { reason } => {
+                let text = format!("hook {} rejected message: {reason}", hook.id);
+                let decision = Decision {
+                    verdict: HookVerdict::Rejected,
+                    patch: None,
+                    reason: Some(reason),
+                    code: Some("HOOK_REJECTED".to_owned()),
+                };
+                self.trace(hook, side, &current.method, decision);
+                match hook.mode {
+                    HookMode::Enforce => Err(HookFailure { code: "HOOK_REJECTED".to_owned(), message: text }),
+                    HookMode::Audit => Ok(()),
+                }
+            }
+            Answer::Malformed { message } => {
+                let failure =
+                    HookFailure { code: "HOOK_MALFORMED".to_owned(), message: format!("hook {}: {message}", hook.id) };
+                self.fail(hook, side, &current.method, failure)
+            }
+        }
+    }
+
+    fn fail(&self, hook: &HookBinding, side: Side, method: &str, failure: HookFailure) -> Result<(), HookFailure> {
+        let verdict = if failure.code == "HOOK_TIMEOUT" { HookVerdict::Timeout } else { HookVerdict::Error };
+        let decision =
+            Decision { verdict, patch: None, reason: Some(failure.message.clone()), code: Some(failure.code.clone()) };
+        self.trace(hook, side, method, decision);
+        if hook.fail_open || hook.mode == HookMode::Audit { Ok(()) } else { Err(failure) }
+    }
+
+    fn trace(&self, hook: &HookBinding, side: Side, method: &str, decision: Decision) {
+        let event = EventKind::Hook {
+            hook: hook.id.clone(),
+            of: self.span,
+            boundary: self.boundary.to_owned(),
+            method: method.to_owned(),
+            phase: match side {
+                Side::Request => HookPhase::Request,
+                Side::Response => HookPhase::Response,
+            },
+            mode: hook.mode,
+            verdict: decision.verdict,
+            patch: decision.patch,
+            reason: decision.reason,
+            code: decision.code,
+            depth: self.depth,
+        };
+        self.tracer.emit(self.scope, self.agent, event);
+    }
+}

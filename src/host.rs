@@ -1,0 +1,182 @@
+//! The composition root: a config and a set of drivers become a running host.
+//!
+//! Invariant: a host reaches the world through its drivers alone, and when it is shut down nothing of it is left.
+//! Deliberately no reading of files or environment here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use greenroom_boundary::isolate::HandOff;
+use greenroom_boundary::llm::{ChatMessage, Role};
+use greenroom_boundary::trace::{EventKind, Outcome};
+use greenroom_boundary::{AgentId, CancellationToken, Drivers, Scope, ServerName};
+use greenroom_harness::host::{Leftovers, TurnError, TurnReply, TurnRequest};
+use serde_json::{Value, json};
+
+use crate::agents::{AgentServer, Session, TurnFailure, TurnInput, TurnTree, run_turn};
+use crate::config::{HostConfig, ServerConfig, ServerKind};
+use crate::context::OutputStream;
+use crate::router::{CallContext, CallError, ExternalServer, Factory, Router, Server};
+use crate::scripts::ScriptLibrary;
+use crate::servers::{MetaServer, ScriptServer, SystemServer};
+
+/// What every part of a running host shares.
+pub struct HostCore {
+    /// The config.
+    pub config: HostConfig,
+    /// The drivers.
+    pub drivers: Drivers,
+    /// The dispatcher.
+    pub router: Router,
+    /// Hook scripts.
+    pub scripts: ScriptLibrary,
+    /// How script threads and the runtime take turns.
+    pub hand_off: HandOff,
+    active: Arc<AtomicUsize>,
+    sessions: Mutex<BTreeMap<String, Arc<Session>>>,
+}
+
+/// Counts a turn until it is dropped.
+#[derive(Debug)]
+pub struct ActiveTurn(Arc<AtomicUsize>);
+
+impl Drop for ActiveTurn {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl HostCore {
+    /// Whether a name is an agent's.
+    pub fn is_agent(&self, name: &ServerName) -> bool {
+        self.config.agents.contains_key(&AgentId::new(name.as_str()))
+    }
+
+    pub(crate) fn active_turn(&self) -> ActiveTurn {
+        self.active.fetch_add(1, Ordering::SeqCst);
+        ActiveTurn(self.active.clone())
+    }
+
+    /// The conversation called `id`, made if it is new.
+    pub fn session(&self, id: &str) -> Arc<Session> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.entry(id.to_owned()).or_insert_with(|| Session::new(id)).clone()
+    }
+
+    /// Forgets a conversation.
+    pub fn forget_session(&self, id: &str) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+/// A running host.
+#[derive(Clone)]
+pub struct Host(Arc<HostCore>);
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Host({} agents, {} servers)", self.0.config.agents.len(), self.0.config.servers.len())
+    }
+}
+
+impl Host {
+    /// Sets a host up. Nothing is connected and no script is read until it is needed.
+    pub fn start(config: HostConfig, drivers: Drivers, hand_off: HandOff) -> Self {
+        for (name, value) in &config.secrets {
+            drivers.credentials.register(name.clone(), value.clone());
+        }
+        let core = Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
+            router: Router::new(&config, factories(&config, &drivers, core), drivers.clone()),
+            scripts: ScriptLibrary::default(),
+            hand_off,
+            active: Arc::default(),
+            sessions: Mutex::default(),
+            config,
+            drivers,
+        });
+        Self(core)
+    }
+
+    /// What every part of the host shares.
+    pub fn core(&self) -> &Arc<HostCore> {
+        &self.0
+    }
+
+    /// Runs one turn of a person to its end.
+    pub async fn turn(&self, turn: TurnRequest, cancel: &CancellationToken) -> TurnReply {
+        let core = &self.0;
+        let scope = Scope::new(turn.id.clone());
+        let body = json!({"agent": turn.agent, "user": turn.user, "metadata": turn.metadata});
+        core.drivers.tracer.emit(&scope, None, EventKind::Stimulus { id: turn.id.clone(), method: "turn".to_owned(), body });
+        let session = core.session(turn.chat.as_deref().unwrap_or("default"));
+        let tree = TurnTree::new(OutputStream::new(core.drivers.tracer.clone(), None));
+        let mut cx = CallContext::root(scope.clone(), session, tree, cancel.child_token());
+        cx.metadata = turn.metadata;
+        let message = ChatMessage::text(Role::User, turn.user);
+        let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None };
+        let reply = match run_turn(core.clone(), cx, input).await {
+            Ok(result) => TurnReply { outcome: Outcome::Ok, text: result.text, data: result.data, error: None },
+            Err(failure) => failed(failure, cancel),
+        };
+        let body = serde_json::to_value(&reply).unwrap_or_default();
+        core.drivers.tracer.emit(&scope, None, EventKind::StimulusEnd { id: turn.id, outcome: reply.outcome, body });
+        reply
+    }
+
+    /// Closes every connection and says what was still under way.
+    pub async fn shutdown(&self) -> Leftovers {
+        let tasks = self.0.active.load(Ordering::SeqCst);
+        self.0.router.close().await;
+        Leftovers {
+            tasks,
+            connections: self.0.router.open_connections(),
+            handles: self.0.drivers.isolate.counters().live_handles,
+        }
+    }
+}
+
+fn failed(failure: TurnFailure, cancel: &CancellationToken) -> TurnReply {
+    let outcome = if cancel.is_cancelled() { Outcome::Cancelled } else { Outcome::Error };
+    let error = TurnError { code: failure.code, message: failure.message };
+    TurnReply { outcome, text: String::new(), data: Value::Null, error: Some(error) }
+}
+
+fn factories(config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Vec<(ServerName, ServerConfig, Factory)> {
+    let mut all: Vec<(ServerName, ServerConfig, Factory)> = Vec::new();
+    for (name, server) in &config.servers {
+        all.push((name.clone(), server.clone(), factory(name, server, config, drivers, core)));
+    }
+    for agent in config.agents.keys() {
+        let (core, id) = (core.clone(), agent.clone());
+        let make: Factory = Box::new(move || Ok(Arc::new(AgentServer::new(core.clone(), id.clone())) as Arc<dyn Server>));
+        all.push((ServerName::new(agent.as_str()), ServerConfig::plain(ServerKind::BuiltIn), make));
+    }
+    all
+}
+
+fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Factory {
+    let (name, drivers, core) = (name.clone(), drivers.clone(), core.clone());
+    match server.kind.clone() {
+        ServerKind::External(address) => {
+            let version = config.policy.spec.parse().unwrap_or(greenroom_wire::ProtocolVersion::LATEST);
+            let timeout = config.policy.tool_timeout;
+            Box::new(move || {
+                Ok(Arc::new(ExternalServer::new(name.clone(), address.clone(), version, timeout, drivers.clone()))
+                    as Arc<dyn Server>)
+            })
+        }
+        ServerKind::Script(script) => {
+            Box::new(move || Ok(Arc::new(ScriptServer::new(core.clone(), name.clone(), script.clone())) as Arc<dyn Server>))
+        }
+        ServerKind::BuiltIn if name.as_str() == "nanobot.system" => {
+            Box::new(move || Ok(Arc::new(SystemServer::new(drivers.clone())) as Arc<dyn Server>))
+        }
+        ServerKind::BuiltIn => Box::new(move || Ok(Arc::new(MetaServer::new(core.clone())) as Arc<dyn Server>)),
+        ServerKind::Disabled(reason) => Box::new(move || {
+            let message = format!("server {name} is disabled: {reason}");
+            Err(CallError::Inner { code: "SERVER_DISABLED".to_owned(), message })
+        }),
+    }
+}

@@ -1,0 +1,64 @@
+//! The host on HTTP: MCP's Streamable HTTP at `/mcp`.
+//!
+//! Invariant: only loopback origins may call unless the operator names others. Deliberately no page yet.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use greenroom_boundary::CancellationToken;
+use greenroom_wire::FrameDuplex;
+use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo, mcp_router};
+use tokio::net::TcpListener;
+
+use crate::front;
+use crate::host::Host;
+
+/// Path of the MCP endpoint.
+pub const MCP_PATH: &str = "/mcp";
+
+struct Sessions(Host);
+
+#[async_trait]
+impl Acceptor for Sessions {
+    async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
+        let host = self.0.clone();
+        tokio::spawn(async move { front::serve(&host, &session.id, duplex).await });
+        Ok(())
+    }
+}
+
+/// A listening front, ready to be run.
+#[derive(Debug)]
+pub struct HttpFront {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl HttpFront {
+    /// Listens at `address`; port 0 takes a free one.
+    #[expect(clippy::disallowed_methods, reason = "this is the HTTP front")]
+    pub async fn bind(address: &str) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where clients find the host.
+    pub fn url(&self) -> String {
+        format!("http://{}{MCP_PATH}", self.address)
+    }
+
+    /// Serves `host` until `stop`.
+    pub async fn run(self, host: Host, allowed_origins: Vec<String>, stop: CancellationToken) -> std::io::Result<()> {
+        let mut options = ServerOptions::new(host.core().drivers.entropy.clone());
+        options.allowed_origins = allowed_origins;
+        let (router, sessions) = mcp_router(MCP_PATH, Arc::new(Sessions(host)), options);
+        let ending = stop.clone();
+        let shutdown = async move {
+            ending.cancelled().await;
+            sessions.shutdown();
+        };
+        axum::serve(self.listener, router).with_graceful_shutdown(shutdown).await
+    }
+}

@@ -1,0 +1,350 @@
+//! The dispatcher itself.
+//!
+//! Invariant: resolve, hook, send, hook, record, in this order, for every server. An exchange that left has exactly one
+//! request event and one response event. Deliberately no retries: callers that may repeat decide that.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use greenroom_boundary::clock::timeout_at;
+use greenroom_boundary::trace::{EventKind, Outcome};
+use greenroom_boundary::{Drivers, ServerName, SpanId};
+use serde_json::{Value, json};
+
+use super::{CallContext, CallError, Output, Sent, Server, ServerRequest, nearest, tools};
+use crate::config::{HostConfig, ServerConfig};
+use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+
+/// Most hooks that may be running inside each other.
+const MAX_HOOK_DEPTH: usize = 8;
+
+/// Makes a built-in server, script server or agent when it is first needed.
+pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + Send + Sync>;
+
+struct Slot {
+    factory: Factory,
+    server: std::sync::OnceLock<Arc<dyn Server>>,
+    config: ServerConfig,
+}
+
+/// The one dispatcher of a host.
+pub struct Router {
+    slots: BTreeMap<ServerName, Slot>,
+    hooks: HookTable,
+    drivers: Drivers,
+}
+
+impl Router {
+    pub(crate) fn new(config: &HostConfig, factories: Vec<(ServerName, ServerConfig, Factory)>, drivers: Drivers) -> Self {
+        let slots = factories
+            .into_iter()
+            .map(|(name, config, factory)| (name, Slot { factory, server: std::sync::OnceLock::new(), config }))
+            .collect();
+        Self { slots, hooks: HookTable::new(&config.hooks), drivers }
+    }
+
+    fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
+        self.slots.get(name).ok_or_else(|| {
+            let hint = nearest(name.as_str(), self.slots.keys().map(ServerName::as_str));
+            CallError::UnknownServer { name: name.to_string(), hint: did_you_mean(hint) }
+        })
+    }
+
+    fn server(&self, name: &ServerName) -> Result<(&Slot, Arc<dyn Server>), CallError> {
+        let slot = self.slot(name)?;
+        if let Some(server) = slot.server.get() {
+            return Ok((slot, server.clone()));
+        }
+        let made = (slot.factory)()?;
+        Ok((slot, slot.server.get_or_init(|| made).clone()))
+    }
+
+    /// The tools of a server as they are shown, overrides applied.
+    pub async fn list_tools(&self, cx: &CallContext, server: &ServerName) -> Result<Vec<Value>, CallError> {
+        let (slot, handle) = self.server(server)?;
+        let upstream = handle.list(cx, "tools/list").await?;
+        Ok(tools::shown(&slot.config, upstream).into_iter().map(|(_, tool)| tool).collect())
+    }
+
+    /// Another list of a server (`prompts/list`, `resources/list`, `resources/templates/list`).
+    pub async fn list(&self, cx: &CallContext, server: &ServerName, method: &str) -> Result<Vec<Value>, CallError> {
+        let (_, handle) = self.server(server)?;
+        handle.list(cx, method).await
+    }
+
+    /// Calls a tool, by the name that `list_tools` shows.
+    pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
+        self.call_with_meta(cx, server, tool, arguments, None).await
+    }
+
+    /// Calls a tool and passes the caller's `_meta` on.
+    pub async fn call_with_meta(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        tool: &str,
+        arguments: Value,
+        meta: Option<Value>,
+    ) -> Result<Output, CallError> {
+        let slot = self.slot(server)?;
+        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
+            return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint: String::new() });
+        };
+        let mut params = json!({"name": upstream, "arguments": arguments});
+        if let Some(meta) = meta {
+            params["_meta"] = meta;
+        }
+        self.exchange(cx, server, Message::request("tools/call", params)).await
+    }
+
+    /// Reads a resource.
+    pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
+        self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri}))).await
+    }
+
+    /// Renders a prompt.
+    pub async fn get_prompt(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        name: &str,
+        arguments: Value,
+    ) -> Result<Output, CallError> {
+        self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments}))).await
+    }
+
+    async fn exchange(&self, cx: &CallContext, server: &ServerName, message: Message) -> Result<Output, CallError> {
+        if cx.hooks.len() > MAX_HOOK_DEPTH {
+            return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
+        }
+        let (_, handle) = self.server(server)?;
+        let name = message
+            .params
+            .get("name")
+            .or_else(|| message.params.get("uri"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
+        let span = self.drivers.tracer.span();
+        if chain.is_empty() {
+            return self.send(cx, &handle, span, &message).await;
+        }
+        self.hooked(cx, &handle, span, &chain, message).await
+    }
+
+    async fn hooked(
+        &self,
+        cx: &CallContext,
+        server: &Arc<dyn Server>,
+        span: SpanId,
+        chain: &Chain,
+        message: Message,
+    ) -> Result<Output, CallError> {
+        let boundary = server.boundary();
+        let runner = RouterHooks { router: self, cx };
+        let exchange = Exchange {
+            runner: &runner,
+            tracer: &self.drivers.tracer,
+            scope: &cx.scope,
+            agent: cx.agent.as_ref(),
+            span,
+            boundary: &boundary,
+            depth: cx.hook_depth(),
+        };
+        let mut record = MutationRecord::default();
+        let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        let answer = self.send(cx, server, span, &message).await;
+        if chain.response.is_empty() {
+            return answer.map(|output| recorded(output, &record));
+        }
+        let mut response = message;
+        let mut failure = None;
+        let mut raw = None;
+        match answer {
+            Ok(output) => {
+                response.result = Some(output.value);
+                raw = output.raw;
+            }
+            // A transport error has no answer that a hook could look at (nanobot).
+            Err(error @ (CallError::Unavailable(_) | CallError::Cancelled { .. })) => return Err(error),
+            Err(error) => {
+                response.error = serde_json::to_value(error.to_rpc()).ok();
+                failure = Some(error);
+            }
+        }
+        let before = response.clone();
+        let after = exchange.run(&chain.response, Side::Response, response, &mut record).await.map_err(CallError::Hook)?;
+        if after == before {
+            return match (failure, after.result) {
+                (Some(error), _) => Err(error),
+                (None, value) => Ok(recorded(Output { value: value.unwrap_or_default(), raw }, &record)),
+            };
+        }
+        match (after.result, after.error) {
+            (Some(value), _) => Ok(recorded(value.into(), &record)),
+            (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
+        }
+    }
+
+    async fn send(
+        &self,
+        cx: &CallContext,
+        server: &Arc<dyn Server>,
+        span: SpanId,
+        message: &Message,
+    ) -> Result<Output, CallError> {
+        let boundary = server.boundary();
+        let left = Arc::new(AtomicBool::new(false));
+        let sent = self.sent(cx, &boundary, span, message, left.clone());
+        let inner = cx.within(span);
+        let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), sent };
+        let result = server.request(&inner, request).await;
+        if left.load(Ordering::SeqCst) && self.drivers.tracer.enabled() {
+            let (outcome, body) = match &result {
+                Ok(output) => (Outcome::Ok, json!({"result": output.value})),
+                Err(error) => (outcome_of(error), json!({"error": error.to_rpc()})),
+            };
+            let event = EventKind::Response { span, boundary, method: message.method.clone(), outcome, body, usage: None };
+            self.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+        }
+        result
+    }
+
+    fn sent(&self, cx: &CallContext, boundary: &str, span: SpanId, message: &Message, left: Arc<AtomicBool>) -> Sent {
+        if !self.drivers.tracer.enabled() {
+            return Box::new(|| {});
+        }
+        let event = EventKind::Request {
+            span,
+            parent: cx.parent,
+            boundary: boundary.to_owned(),
+            method: message.method.clone(),
+            tool_call: cx.tool_call.clone(),
+            body: json!({"params": message.params}),
+        };
+        let (tracer, scope, agent) = (self.drivers.tracer.clone(), cx.scope.clone(), cx.agent.clone());
+        Box::new(move || {
+            left.store(true, Ordering::SeqCst);
+            tracer.emit(&scope, agent.as_ref(), event);
+        })
+    }
+
+    /// Asks one hook target outside a message chain (the agent-level hooks).
+    pub(crate) async fn ask_hook(
+        &self,
+        cx: &CallContext,
+        hook: &HookBinding,
+        arguments: Value,
+    ) -> Result<Option<Value>, HookFailure> {
+        RouterHooks { router: self, cx }.ask(hook, arguments).await
+    }
+
+    /// Connections open to external servers.
+    pub fn open_connections(&self) -> usize {
+        self.slots.values().filter_map(|slot| slot.server.get()).map(|server| server.open_connections()).sum()
+    }
+
+    /// Closes every server.
+    pub async fn close(&self) {
+        for server in self.slots.values().filter_map(|slot| slot.server.get()) {
+            server.close().await;
+        }
+    }
+}
+
+fn recorded(mut output: Output, record: &MutationRecord) -> Output {
+    if !record.is_empty() {
+        record.write_into(&mut output.value);
+        output.raw = None;
+    }
+    output
+}
+
+fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
+    error
+        .and_then(|error| serde_json::from_value(error.clone()).ok())
+        .unwrap_or_else(|| greenroom_wire::RpcError::internal("a hook returned an error without code and message"))
+}
+
+pub(crate) fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Timeout { .. } => Outcome::Timeout,
+        CallError::Cancelled { .. } => Outcome::Cancelled,
+        CallError::Unavailable(_) => Outcome::Lost,
+        _ => Outcome::Error,
+    }
+}
+
+pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
+}
+
+struct RouterHooks<'a> {
+    router: &'a Router,
+    cx: &'a CallContext,
+}
+
+#[async_trait]
+impl HookRunner for RouterHooks<'_> {
+    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
+        let cx = self.cx.for_hook(&hook.id, hook.timeout);
+        let clock = &self.router.drivers.clock;
+        let call = self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments);
+        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), Box::pin(call)).await {
+            Ok(Ok(output)) => output,
+            Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
+            Ok(Err(error)) => {
+                return Err(HookFailure {
+                    code: error.code().to_owned(),
+                    message: format!("hook {} failed: {error}", hook.id),
+                });
+            }
+        };
+        if output.value.get("isError").and_then(Value::as_bool) == Some(true) {
+            let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
+            return Err(HookFailure { code: "HOOK_ERROR".to_owned(), message: format!("hook {} failed: {text}", hook.id) });
+        }
+        Ok(structured(&output.value))
+    }
+}
+
+fn timed_out(hook: &HookBinding, limit: Duration) -> HookFailure {
+    HookFailure {
+        code: "HOOK_TIMEOUT".to_owned(),
+        message: format!("hook {} did not answer within {} ms", hook.id, limit.as_millis()),
+    }
+}
+
+/// The value of a tool result: its structured content, else its only text if that is a JSON object (nanobot §6.6).
+pub(crate) fn structured(result: &Value) -> Option<Value> {
+    if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
+        return Some(value.clone());
+    }
+    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([only]) => {
+            let text = only.get("text")?.as_str()?;
+            serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
+        }
+        _ => None,
+    }
+}
+
+/// The agent-level hook of a target, as a binding.
+pub(crate) fn agent_hook(target: &crate::hooks::HookTarget, side: Side) -> HookBinding {
+    HookBinding {
+        id: target.to_string(),
+        target: target.clone(),
+        matcher: crate::hooks::Matcher { method: None, name: None, call_on_error: None },
+        side,
+        form: crate::hooks::HookForm::Envelope { may_mutate: target.may_mutate },
+        mode: greenroom_boundary::trace::HookMode::Enforce,
+        priority: 0,
+        declared: 0,
+        timeout: Duration::from_secs(10),
+        fail_open: false,
+    }
+}

@@ -1,0 +1,86 @@
+//! Who calls: the path, limits and session that travel with a call.
+//!
+//! Invariant: a child context never outlives its parent's cancellation, and its scope is below its parent's.
+//! Deliberately no global state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_boundary::{AgentId, CancellationToken, Scope, SpanId};
+use serde_json::{Map, Value};
+
+use crate::agents::{Session, TurnTree};
+
+/// Receives the progress of a call: (progress, total, message, further `_meta`).
+pub type ProgressSink = Arc<dyn Fn(f64, Option<f64>, Option<&str>, Option<&Value>) + Send + Sync>;
+
+/// The context of a call. Cheap to clone.
+#[derive(Clone)]
+pub struct CallContext {
+    /// The causal path of the caller.
+    pub scope: Scope,
+    /// The agent that calls.
+    pub agent: Option<AgentId>,
+    /// The span that the call is part of.
+    pub parent: Option<SpanId>,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+    /// The model's id of the tool call that this call answers.
+    pub tool_call: Option<String>,
+    /// The agents that delegated to each other to get here, outermost first, the current one last.
+    pub delegation: Vec<AgentId>,
+    /// The hooks that are running, outermost first.
+    pub hooks: Vec<String>,
+    /// The conversation's state.
+    pub session: Arc<Session>,
+    /// What one turn of a person and everything below it share.
+    pub tree: Arc<TurnTree>,
+    /// Request metadata, seen by hooks as `ctx.metadata`.
+    pub metadata: Map<String, Value>,
+    /// Where progress goes.
+    pub progress: Option<ProgressSink>,
+    /// Deadline of the call, if not the policy's.
+    pub timeout: Option<Duration>,
+}
+
+impl CallContext {
+    /// A root context.
+    pub fn root(scope: Scope, session: Arc<Session>, tree: Arc<TurnTree>, cancel: CancellationToken) -> Self {
+        Self {
+            scope,
+            agent: None,
+            parent: None,
+            cancel,
+            tool_call: None,
+            delegation: Vec::new(),
+            hooks: Vec::new(),
+            session,
+            tree,
+            metadata: Map::new(),
+            progress: None,
+            timeout: None,
+        }
+    }
+
+    /// The context of a call inside `span`.
+    #[must_use]
+    pub fn within(&self, span: SpanId) -> Self {
+        Self { parent: Some(span), cancel: self.cancel.child_token(), ..self.clone() }
+    }
+
+    /// The context in which hook `id` is asked.
+    #[must_use]
+    pub fn for_hook(&self, id: &str, timeout: Duration) -> Self {
+        let mut child = self.clone();
+        child.hooks.push(id.to_owned());
+        child.tool_call = None;
+        child.progress = None;
+        child.timeout = Some(timeout);
+        child
+    }
+
+    /// How many hooks deep the call is.
+    pub fn hook_depth(&self) -> u32 {
+        u32::try_from(self.hooks.len()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,394 @@
+//! An external server: one connection, opened when first needed and again after it broke.
+//!
+//! Invariant: a broken connection fails the calls under way and no later one. Late answers are dropped and traced.
+//! Deliberately one connection per host, not per session, so far.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use greenroom_boundary::mcp::{Frame, McpError, McpTarget, ServerAddress};
+use greenroom_boundary::trace::{Direction, EventKind, Outcome};
+use greenroom_boundary::{Drivers, RawJson, Scope, ServerName};
+use greenroom_wire::{
+    DropReason, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId,
+    RequestOptions, RpcError, WireError, client_handshake,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::{CallContext, CallError, Output, Server, ServerRequest};
+
+/// Deadline of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Most pages read of one list, so that a cursor that never ends cannot hold a turn.
+const MAX_PAGES: usize = 100;
+/// How far progress may extend a call, as a multiple of its deadline.
+const CAP_FACTOR: u32 = 4;
+
+/// Called by the connection when a request leaves.
+type OnSend = Box<dyn FnOnce(&RequestId, &Frame) + Send>;
+
+/// An external server of the config.
+pub struct ExternalServer {
+    name: ServerName,
+    address: ServerAddress,
+    version: ProtocolVersion,
+    tool_timeout: Duration,
+    drivers: Drivers,
+    connection: Mutex<Option<Connection>>,
+    lists: std::sync::Mutex<std::collections::BTreeMap<String, (u64, Vec<Value>)>>,
+    generation: Arc<AtomicU64>,
+    open: Arc<AtomicUsize>,
+}
+
+#[derive(Clone)]
+struct Connection {
+    peer: Peer,
+    capabilities: Value,
+}
+
+impl ExternalServer {
+    /// A server that is not connected yet.
+    pub fn new(
+        name: ServerName,
+        address: ServerAddress,
+        version: ProtocolVersion,
+        tool_timeout: Duration,
+        drivers: Drivers,
+    ) -> Self {
+        Self {
+            name,
+            address,
+            version,
+            tool_timeout,
+            drivers,
+            connection: Mutex::new(None),
+            lists: std::sync::Mutex::default(),
+            generation: Arc::default(),
+            open: Arc::default(),
+        }
+    }
+
+    async fn connection(&self, cx: &CallContext) -> Result<Connection, CallError> {
+        let mut slot = self.connection.lock().await;
+        if let Some(connection) = slot.as_ref().filter(|connection| !connection.peer.is_closed()) {
+            return Ok(connection.clone());
+        }
+        let target = McpTarget { server: self.name.clone(), address: self.address.clone() };
+        let duplex = self.drivers.mcp.open(&target, &cx.cancel).await?;
+        let handler = Arc::new(Upstream {
+            boundary: self.boundary(),
+            drivers: self.drivers.clone(),
+            generation: self.generation.clone(),
+            open: self.open.clone(),
+        });
+        self.open.fetch_add(1, Ordering::SeqCst);
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        let options = PeerOptions { clock: self.drivers.clock.clone(), name: self.name.to_string() };
+        let peer = Peer::start(duplex, handler, options);
+        match self.handshake(cx, &peer).await {
+            Ok(capabilities) => {
+                let connection = Connection { peer, capabilities };
+                *slot = Some(connection.clone());
+                Ok(connection)
+            }
+            Err(error) => {
+                peer.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn handshake(&self, cx: &CallContext, peer: &Peer) -> Result<Value, CallError> {
+        let tracer = self.drivers.tracer.clone();
+        let (span, scope, agent) = (tracer.span(), cx.scope.clone(), cx.agent.clone());
+        let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
+        let capabilities = json!({"roots": {"listChanged": false}});
+        let boundary = self.boundary();
+        let request = EventKind::Request {
+            span,
+            parent: cx.parent,
+            boundary: boundary.clone(),
+            method: "initialize".to_owned(),
+            tool_call: None,
+            body: json!({"params": {"protocolVersion": self.version.as_str()}}),
+        };
+        let mut options = RequestOptions::within(HANDSHAKE_TIMEOUT);
+        let (on_send_tracer, on_send_scope, on_send_agent) = (tracer.clone(), scope.clone(), agent.clone());
+        options.on_send = Some(Box::new(move |_, _| on_send_tracer.emit(&on_send_scope, on_send_agent.as_ref(), request)));
+        let result = client_handshake(peer, &info, &capabilities, self.version, options).await;
+        let (outcome, body) = match &result {
+            Ok(server) => (Outcome::Ok, json!({"result": value_of(&server.raw)})),
+            Err(error) => (Outcome::Error, json!({"error": {"code": error.code(), "message": error.to_string()}})),
+        };
+        tracer.emit(
+            &scope,
+            agent.as_ref(),
+            EventKind::Response { span, boundary, method: "initialize".to_owned(), outcome, body, usage: None },
+        );
+        match result {
+            Ok(server) => Ok(value_of(&server.raw).get("capabilities").cloned().unwrap_or_default()),
+            Err(error) => Err(CallError::Unavailable(McpError::Unreachable {
+                server: self.name.to_string(),
+                message: format!("the handshake failed: {error}"),
+            })),
+        }
+    }
+
+    fn call_error(&self, method: &str, limit: Duration, error: RequestError) -> CallError {
+        let server = self.name.to_string();
+        match error {
+            RequestError::Rpc(error) => CallError::Rpc { server, error },
+            RequestError::Timeout => CallError::Timeout {
+                server,
+                method: method.to_owned(),
+                limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            },
+            RequestError::Cancelled => CallError::Cancelled { server },
+            RequestError::Closed(error) => CallError::Unavailable(error),
+            other => CallError::Inner { code: other.code().to_owned(), message: format!("{server}: {other}") },
+        }
+    }
+
+    async fn fetch_list(&self, cx: &CallContext, connection: &Connection, method: &str) -> Result<Vec<Value>, CallError> {
+        let Some((key, capability)) = list_key(method) else {
+            return Ok(Vec::new());
+        };
+        if connection.capabilities.get(capability).is_none() {
+            return Ok(Vec::new());
+        }
+        let mut items: Vec<Value> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        let mut cursor: Option<Value> = None;
+        for page in 0..MAX_PAGES {
+            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            let result = match self.page(cx, connection, method, &params).await {
+                Ok(output) => output.value,
+                Err(error) if page > 0 => {
+                    self.warn(cx, "list_incomplete", json!({"method": method, "error": error.to_string()}));
+                    return Ok(items);
+                }
+                Err(error) => return Err(error),
+            };
+            for item in result.get(key).and_then(Value::as_array).into_iter().flatten() {
+                let identity = item.get("uri").or_else(|| item.get("uriTemplate")).or_else(|| item.get("name")).cloned();
+                if seen.insert(identity.unwrap_or_default().to_string()) {
+                    items.push(item.clone());
+                }
+            }
+            match result.get("nextCursor").filter(|next| !next.is_null()) {
+                None => return Ok(items),
+                Some(next) if cursor.as_ref() == Some(next) => {
+                    self.warn(cx, "cursor_repeated", json!({"method": method, "cursor": next}));
+                    return Ok(items);
+                }
+                Some(next) => cursor = Some(next.clone()),
+            }
+        }
+        self.warn(cx, "list_too_long", json!({"method": method, "pages": MAX_PAGES}));
+        Ok(items)
+    }
+
+    /// One page of a list, traced as an exchange of its own.
+    async fn page(&self, cx: &CallContext, connection: &Connection, method: &str, params: &Value) -> Result<Output, CallError> {
+        let (tracer, span, left) = (self.drivers.tracer.clone(), self.drivers.tracer.span(), Arc::new(AtomicBool::new(false)));
+        let request = EventKind::Request {
+            span,
+            parent: cx.parent,
+            boundary: self.boundary(),
+            method: method.to_owned(),
+            tool_call: None,
+            body: json!({"params": params}),
+        };
+        let (on_send, scope, agent, leaving) = (tracer.clone(), cx.scope.clone(), cx.agent.clone(), left.clone());
+        let sent: super::Sent = Box::new(move || {
+            leaving.store(true, Ordering::SeqCst);
+            on_send.emit(&scope, agent.as_ref(), request);
+        });
+        let result = self.exchange(cx, connection, method, params, Some(sent)).await;
+        if left.load(Ordering::SeqCst) && tracer.enabled() {
+            let (outcome, body) = match &result {
+                Ok(output) => (Outcome::Ok, json!({"result": output.value})),
+                Err(error) => (super::call::outcome_of(error), json!({"error": error.to_rpc()})),
+            };
+            let event =
+                EventKind::Response { span, boundary: self.boundary(), method: method.to_owned(), outcome, body, usage: None };
+            tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+        }
+        result
+    }
+
+    async fn exchange(
+        &self,
+        cx: &CallContext,
+        connection: &Connection,
+        method: &str,
+        params: &Value,
+        sent: Option<super::Sent>,
+    ) -> Result<Output, CallError> {
+        let limit = cx.timeout.unwrap_or(self.tool_timeout);
+        let params = serde_json::value::to_raw_value(params)
+            .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
+        let progress = cx.progress.clone().map(|sink| -> Box<dyn Fn(Progress) + Send + Sync> {
+            Box::new(move |progress: Progress| sink(progress.progress, progress.total, progress.message.as_deref(), None))
+        });
+        let options = RequestOptions {
+            timeout: Some(limit),
+            cap: Some(limit * CAP_FACTOR),
+            attach_progress_token: true,
+            progress,
+            cancel: cx.cancel.clone(),
+            on_send: sent.map(|sent| -> OnSend { Box::new(move |_, _| sent()) }),
+        };
+        let raw: RawJson = connection
+            .peer
+            .request(method, Some(params), options)
+            .await
+            .map_err(|error| self.call_error(method, limit, error))?;
+        Ok(Output { value: value_of(&raw), raw: Some(raw) })
+    }
+
+    fn warn(&self, cx: &CallContext, code: &str, body: Value) {
+        let event = EventKind::Warning { boundary: self.boundary(), method: code.to_owned(), body };
+        self.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+    }
+}
+
+fn value_of(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// Key of the items and capability of a list method.
+fn list_key(method: &str) -> Option<(&'static str, &'static str)> {
+    match method {
+        "tools/list" => Some(("tools", "tools")),
+        "prompts/list" => Some(("prompts", "prompts")),
+        "resources/list" => Some(("resources", "resources")),
+        "resources/templates/list" => Some(("resourceTemplates", "resources")),
+        _ => None,
+    }
+}
+
+#[async_trait]
+impl Server for ExternalServer {
+    fn boundary(&self) -> String {
+        format!("mcp.{}", self.name)
+    }
+
+    async fn list(&self, cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
+        let connection = self.connection(cx).await?;
+        let generation = self.generation.load(Ordering::SeqCst);
+        let cached = self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(method).cloned();
+        if let Some((_, items)) = cached.filter(|(made_at, _)| *made_at == generation) {
+            return Ok(items);
+        }
+        let items = self.fetch_list(cx, &connection, method).await?;
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), (generation, items.clone()));
+        Ok(items)
+    }
+
+    async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        let connection = self.connection(cx).await?;
+        self.exchange(cx, &connection, &request.method, &request.params, Some(request.sent)).await
+    }
+
+    fn open_connections(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    async fn close(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.peer.close().await;
+        }
+    }
+}
+
+/// The host's side towards an external server.
+struct Upstream {
+    boundary: String,
+    drivers: Drivers,
+    generation: Arc<AtomicU64>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Upstream {
+    fn emit(&self, kind: EventKind) {
+        self.drivers.tracer.emit(&Scope::default(), None, kind);
+    }
+}
+
+#[async_trait]
+impl PeerHandler for Upstream {
+    async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+        self.emit(EventKind::Notification {
+            boundary: self.boundary.clone(),
+            method: request.method.clone(),
+            direction: Direction::In,
+            body: json!({"params": request.params.as_deref().map(value_of)}),
+        });
+        match request.method.as_str() {
+            "roots/list" => {
+                serde_json::value::to_raw_value(&json!({"roots": []})).map_err(|error| RpcError::internal(error.to_string()))
+            }
+            method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    fn notification(&self, _peer: &Peer, method: &str, params: Option<&RawValue>, _frame: &Frame) {
+        if method.ends_with("/list_changed") {
+            self.generation.fetch_add(1, Ordering::SeqCst);
+        }
+        self.emit(EventKind::Notification {
+            boundary: self.boundary.clone(),
+            method: method.to_owned(),
+            direction: Direction::In,
+            body: json!({"params": params.map(value_of)}),
+        });
+    }
+
+    fn stale_response(&self, id: Option<&RequestId>, _frame: &Frame) {
+        self.emit(EventKind::Warning {
+            boundary: self.boundary.clone(),
+            method: "stale_response".to_owned(),
+            body: json!({"id": id}),
+        });
+    }
+
+    fn malformed(&self, frame: &Frame, error: &WireError) {
+        let text: String = frame.to_text().chars().take(200).collect();
+        let body = json!({"code": error.code(), "message": error.to_string(), "frame": text});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "malformed_frame".to_owned(), body });
+    }
+
+    fn dropped_notification(&self, method: &str, reason: DropReason, _frame: &Frame) {
+        let body = json!({"notification": method, "reason": reason.code()});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "notification_dropped".to_owned(), body });
+    }
+
+    fn too_large(&self, error: &McpError) {
+        let body = json!({"message": error.to_string()});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "frame_too_large".to_owned(), body });
+    }
+
+    fn sending(&self, frame: &Frame) {
+        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
+            self.emit(EventKind::Notification {
+                boundary: self.boundary.clone(),
+                method: method.clone(),
+                direction: Direction::Out,
+                body: json!({"params": params.as_deref().map(value_of)}),
+            });
+        }
+    }
+
+    fn closed(&self, why: Option<McpError>) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
+        if let Some(why) = why {
+            let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
+            self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });
+        }
+    }
+}

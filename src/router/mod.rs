@@ -1,0 +1,20 @@
+//! The one dispatcher: every call of every caller to every server goes through [`Router`].
+//!
+//! Invariant: nothing is special-cased around it. Built-in servers, script servers and agents get the same hooks,
+//! overrides and traces as external ones. Deliberately no business logic: a server does the work.
+
+mod call;
+mod context;
+mod error;
+mod external;
+mod names;
+mod server;
+mod tools;
+
+pub use call::Router;
+pub(crate) use call::{Factory, agent_hook, did_you_mean, structured};
+pub use context::{CallContext, ProgressSink};
+pub use error::CallError;
+pub use external::ExternalServer;
+pub use names::{NameTable, ToolEntry, nearest};
+pub use server::{Output, Sent, Server, ServerRequest};

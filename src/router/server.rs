@@ -1,0 +1,59 @@
+//! What a server is to the router, whatever stands behind it.
+//!
+//! Invariant: `sent` is called exactly once, when the request really leaves, and never if it does not. Deliberately no
+//! hooks and no overrides here: the router applies them to every server alike.
+
+use async_trait::async_trait;
+use greenroom_boundary::RawJson;
+use serde_json::Value;
+
+use super::{CallContext, CallError};
+
+/// A result: its value, and the text that came if nothing changed it.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The result.
+    pub value: Value,
+    /// Its bytes as they came from the wire.
+    pub raw: Option<RawJson>,
+}
+
+impl From<Value> for Output {
+    fn from(value: Value) -> Self {
+        Self { value, raw: None }
+    }
+}
+
+/// Called when the request leaves.
+pub type Sent = Box<dyn FnOnce() + Send>;
+
+/// A request to a server.
+pub struct ServerRequest {
+    /// `tools/call`, `prompts/get`, `resources/read`, …
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+    /// Call it when the request leaves.
+    pub sent: Sent,
+}
+
+/// A server: external, built in, a script or an agent.
+#[async_trait]
+pub trait Server: Send + Sync {
+    /// Its boundary in the trace: `mcp.NAME`, `server.NAME` or `agent.NAME`.
+    fn boundary(&self) -> String;
+
+    /// The whole answer to a list method (`tools/list`, `prompts/list`, …): every page, items as the server wrote them.
+    async fn list(&self, cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError>;
+
+    /// Answers one request.
+    async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
+
+    /// Connections that are open now.
+    fn open_connections(&self) -> usize {
+        0
+    }
+
+    /// Frees what it holds.
+    async fn close(&self) {}
+}

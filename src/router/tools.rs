@@ -1,0 +1,48 @@
+//! Tool overrides: how a server's tools are shown, and what a shown name means upstream.
+//!
+//! Invariant: a tool that is not listed cannot be called: the allow-list holds for calls as for lists. Deliberately pure.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::config::ServerConfig;
+
+/// The server's tools as they are shown, with their upstream names.
+pub(super) fn shown(config: &ServerConfig, upstream: Vec<Value>) -> Vec<(String, Value)> {
+    let mut tools = Vec::new();
+    for mut tool in upstream {
+        let Some(name) = tool.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
+        let mut shown_name = name.clone();
+        if !config.tool_overrides.is_empty() {
+            let Some(change) = config.tool_overrides.get(&name) else { continue };
+            if let Some(new_name) = &change.name {
+                shown_name.clone_from(new_name);
+            }
+            if let Some(description) = &change.description {
+                tool["description"] = json!(description);
+            }
+            if let Some(schema) = &change.input_schema {
+                tool["inputSchema"] = schema.clone();
+            }
+        }
+        let shown_name = format!("{}{shown_name}", config.tool_prefix);
+        tool["name"] = json!(shown_name);
+        tools.push((name, tool));
+    }
+    tools
+}
+
+/// The upstream name of a shown tool by the overrides alone; `None` if the overrides hide it.
+pub(super) fn upstream_name(config: &ServerConfig, shown: &str) -> Option<String> {
+    let bare = shown.strip_prefix(config.tool_prefix.as_str())?;
+    if config.tool_overrides.is_empty() {
+        return Some(bare.to_owned());
+    }
+    let renamed: BTreeMap<&str, &str> = config
+        .tool_overrides
+        .iter()
+        .map(|(upstream, change)| (change.name.as_deref().unwrap_or(upstream), upstream.as_str()))
+        .collect();
+    renamed.get(bare).map(|upstream| (*upstream).to_owned())
+}

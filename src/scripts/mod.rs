@@ -1,0 +1,9 @@
+//! Scripts as the host loads them: plain JavaScript made from what the user wrote.
+//!
+//! Invariant: what comes out has the positions of what went in. Deliberately no engine here.
+
+mod library;
+pub mod typescript;
+
+pub use library::{ScriptError, ScriptLibrary};
+pub use typescript::{ScriptSyntaxError, strip_types};

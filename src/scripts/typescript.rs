@@ -1,0 +1,80 @@
+//! TypeScript to JavaScript by blanking: what exists only for the type checker becomes spaces.
+//!
+//! Invariant: every line of the result has the length of its source line in UTF-16 units and every remaining token its
+//! source position, so errors of an engine need no source map. What TypeScript would have to generate code for (enums,
+//! parameter properties, namespaces with values) is refused with what to write instead. Deliberately no type checking.
+
+mod canvas;
+mod eraser;
+mod members;
+mod position;
+
+use std::sync::Arc;
+
+use oxc_allocator::Allocator;
+use oxc_ast_visit::Visit;
+use oxc_parser::{Parser, config::TokensParserConfig};
+use oxc_span::SourceType;
+
+use canvas::Canvas;
+use eraser::Eraser;
+
+/// Why a script's source is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {message}")]
+pub struct ScriptSyntaxError {
+    /// The file as the user knows it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in UTF-16 units as script engines count.
+    pub column: u32,
+    /// What is wrong and, where it can be said, what to do.
+    pub message: String,
+    /// The source line with a caret below the place.
+    pub snippet: String,
+}
+
+impl ScriptSyntaxError {
+    /// Stable code.
+    pub fn code(&self) -> &'static str {
+        "SCRIPT_SYNTAX"
+    }
+
+    fn at(file: &str, source: &str, offset: usize, message: String) -> Self {
+        let place = position::Place::of(source, offset);
+        Self { file: file.to_owned(), line: place.line, column: place.column, message, snippet: place.snippet() }
+    }
+}
+
+/// Turns the source of a `.ts` or `.js` file into JavaScript with the same positions.
+///
+/// JavaScript comes back unchanged; both are checked for syntax.
+pub fn strip_types(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSyntaxError> {
+    let path = std::path::Path::new(file_name);
+    let is_typescript =
+        path.extension().is_some_and(|ext| ["ts", "mts", "cts"].iter().any(|known| ext.eq_ignore_ascii_case(known)));
+    let source_type = if is_typescript { SourceType::ts() } else { SourceType::unambiguous() };
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, source, source_type).parse();
+    if let Some(diagnostic) = parsed.diagnostics.errors().next() {
+        let offset = diagnostic.labels.first().map_or(source.len(), |label| label.offset() as usize);
+        let help = diagnostic.help.as_ref().map(|help| format!(". {help}")).unwrap_or_default();
+        return Err(ScriptSyntaxError::at(file_name, source, offset, format!("{}{help}", diagnostic.message)));
+    }
+    if !is_typescript {
+        return Ok(Arc::from(source));
+    }
+    // Only a source without errors has all its tokens.
+    let parsed = Parser::new(&allocator, source, source_type).with_config(TokensParserConfig).parse();
+    let tokens = parsed.tokens.iter().map(|token| token.span()).collect();
+    let mut eraser = Eraser::new(Canvas::new(source, tokens));
+    eraser.visit_program(&parsed.program);
+    match eraser.finish() {
+        Ok(code) => Ok(Arc::from(code)),
+        Err(refusal) => Err(ScriptSyntaxError::at(file_name, source, refusal.offset as usize, refusal.message)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! A script as a server: each of its functions is a tool.
+//!
+//! Invariant: a tool call is one function call in a fresh context with the tool's arguments as the only argument.
+//! Deliberately no schemas from types yet: every tool takes an open object.
+
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use greenroom_boundary::ServerName;
+use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Script};
+use serde_json::{Value, json};
+
+use crate::config::ScriptConfig;
+use crate::context::HookContext;
+use crate::host::HostCore;
+use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+
+/// The server of one script.
+pub struct ScriptServer {
+    core: Weak<HostCore>,
+    name: ServerName,
+    config: ScriptConfig,
+}
+
+impl ScriptServer {
+    /// The server called `name`.
+    pub fn new(core: Weak<HostCore>, name: ServerName, config: ScriptConfig) -> Self {
+        Self { core, name, config }
+    }
+
+    fn open(&self) -> Result<(Arc<HostCore>, Arc<Script>), CallError> {
+        let core = self.core.upgrade().ok_or_else(|| CallError::Inner {
+            code: "HOST_CLOSED".to_owned(),
+            message: "the host is shutting down".to_owned(),
+        })?;
+        let script = core
+            .scripts
+            .load(&self.config)
+            .map_err(|error| CallError::Inner { code: error.code().to_owned(), message: error.to_string() })?;
+        Ok((core, script))
+    }
+
+    fn failed(error: &IsolateError) -> CallError {
+        CallError::Inner { code: error.code().to_owned(), message: error.to_string() }
+    }
+}
+
+#[async_trait]
+impl Server for ScriptServer {
+    fn boundary(&self) -> String {
+        format!("server.{}", self.name)
+    }
+
+    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
+        if method != "tools/list" {
+            return Ok(Vec::new());
+        }
+        let (core, script) = self.open()?;
+        let limits = core.config.policy.script_limits;
+        let functions = core.drivers.isolate.functions(&script, &limits).await.map_err(|error| Self::failed(&error))?;
+        Ok(functions.into_iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect())
+    }
+
+    async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        let (core, script) = self.open()?;
+        let function = request.params["name"].as_str().unwrap_or_default().to_owned();
+        let unknown = || CallError::UnknownTool { server: self.name.to_string(), tool: function.clone(), hint: String::new() };
+        if request.method != "tools/call" {
+            return Err(unknown());
+        }
+        let arguments = serde_json::value::to_raw_value(&request.params["arguments"])
+            .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
+        (request.sent)();
+        let call = CallRequest {
+            script,
+            function: function.clone(),
+            pass_ctx: false,
+            args: vec![arguments],
+            limits: core.config.policy.script_limits,
+        };
+        let ctx = Arc::new(HookContext::new(core.clone(), cx.clone()));
+        let value =
+            core.drivers.isolate.call(call, ctx, core.hand_off, &cx.cancel).await.map_err(|error| Self::failed(&error))?;
+        match value {
+            CallValue::NoSuchFunction => Err(unknown()),
+            CallValue::Undefined => Ok(json!({"content": []}).into()),
+            CallValue::Json(raw) => {
+                let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+                let mut result = json!({"content": [{"type": "text", "text": raw.get()}]});
+                if value.is_object() {
+                    result["structuredContent"] = value;
+                }
+                Ok(result.into())
+            }
+        }
+    }
+}

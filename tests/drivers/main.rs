@@ -1,0 +1,12 @@
+//! The real drivers: their own behaviour, and the conformance suites' real arms.
+
+#![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
+
+mod cli;
+mod egress;
+mod llm;
+mod mcp;
+mod mcp_http;
+mod processes;
+mod providers;
+mod system;
