@@ -6,7 +6,8 @@
 //!
 //! A limit that passes while a script computes is noticed at the engine's next poll, some thousand loop turns or calls
 //! later; until then the script may still compute, but nothing it does reaches the host. A long native operation, a sort of
-//! a huge array, ends first. Exhausted memory is noticed when the engine makes its error; where not even that can be
+//! a huge array, ends first; one that never ends costs its call the limit plus a grace, and the process a thread, for
+//! nothing can stop it. Exhausted memory is noticed when the engine makes its error; where not even that can be
 //! allocated it throws `null`, so a `null` that a script throws counts as exhausted memory too (pinned in the suite's
 //! `DIFFERENCES`).
 

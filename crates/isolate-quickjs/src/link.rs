@@ -3,8 +3,9 @@
 //! Invariant: a call is killed once, for one reason; from then on the thread runs nothing of the script. Each message to the
 //! thread is counted, so that the host knows whether the thread has seen it and waits. Deliberately no engine here.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -14,6 +15,8 @@ use greenroom_boundary::isolate::{
     CallValue, CallbackVerdict, ContextOps, IsolateCounters, IsolateError, Limits, OpArgs, OpError, OpIndex,
 };
 use tokio::sync::oneshot;
+
+use crate::session::CpuMeter;
 
 /// What an operation answered.
 pub(crate) type OpResult = Result<Option<RawJson>, OpError>;
@@ -172,6 +175,7 @@ pub(crate) struct Link {
     taken: Cell<u64>,
     started: Cell<u64>,
     twins: RefCell<Vec<u64>>,
+    meter: OnceCell<Rc<CpuMeter>>,
 }
 
 impl Link {
@@ -190,7 +194,22 @@ impl Link {
             taken: Cell::new(0),
             started: Cell::new(0),
             twins: RefCell::default(),
+            meter: OnceCell::new(),
         }
+    }
+
+    /// What this call may compute; the host's functions look at it too, for the engine polls too seldom for a script whose
+    /// every turn is dear.
+    pub(crate) fn metered(&self, meter: &Rc<CpuMeter>) {
+        let _ = self.meter.set(Rc::clone(meter));
+    }
+
+    /// Whether the call is killed, or has now computed too long.
+    pub(crate) fn is_over(&self) -> bool {
+        if self.meter.get().is_some_and(|meter| meter.is_over()) {
+            self.shared.kill(Kill::Cpu);
+        }
+        self.shared.killed().is_some()
     }
 
     /// Asks the host to start an operation; its id.

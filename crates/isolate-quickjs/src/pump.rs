@@ -2,11 +2,13 @@
 //!
 //! Invariant: an operation starts, runs and is dropped on the host's runtime; when the call is over or its future is
 //! dropped, none is left. Handing over strictly, the runtime's thread waits whenever the script's thread has something to
-//! do. Deliberately no engine here.
+//! do. A thread that does not stop when it is killed, lost in a native loop that never polls, is left behind after a grace.
+//! Deliberately no engine here.
 
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::FuturesUnordered;
@@ -16,6 +18,11 @@ use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
 use tokio::sync::oneshot;
 
 use crate::link::{Kill, OpResult, Shared, ToHost, ToThread};
+
+/// How long a thread may go on after its limit; measured in real time, and long, for the machine may be busy.
+const GRACE: Duration = Duration::from_secs(5);
+/// How much longer than its limit on computing a thread may take for it, on a busy machine.
+const CPU_SHARE: u32 = 8;
 
 /// The host's end of the thread's messages.
 pub(crate) enum FromThread {
@@ -32,6 +39,8 @@ pub(crate) struct Pump {
     ops: FuturesUnordered<BoxFuture<'static, (u64, OpResult)>>,
     cancelled: BoxFuture<'static, ()>,
     deadline: BoxFuture<'static, ()>,
+    /// Once killed: when the thread is left behind.
+    grace: Option<BoxFuture<'static, ()>>,
     waits_at: Option<u64>,
     is_killed: bool,
 }
@@ -47,7 +56,7 @@ impl Pump {
         let deadline = ctx.wall_deadline(shared.limits.wall);
         let cancelled = cancel.clone().cancelled_owned().boxed();
         let ops = FuturesUnordered::new();
-        Self { shared, ctx, to_thread, from_thread, ops, cancelled, deadline, waits_at: None, is_killed: false }
+        Self { shared, ctx, to_thread, from_thread, ops, cancelled, deadline, grace: None, waits_at: None, is_killed: false }
     }
 
     /// Whether the thread has something to do.
@@ -59,7 +68,17 @@ impl Pump {
     fn poll_thread(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToHost>> {
         match &mut self.from_thread {
             FromThread::Concurrent(receiver) => receiver.poll_recv(cx),
-            FromThread::Strict(receiver) if self.waits_at != Some(self.shared.sent()) => Poll::Ready(receiver.recv().ok()),
+            FromThread::Strict(receiver) if self.waits_at != Some(self.shared.sent()) => {
+                let patience = self.shared.limits.cpu.saturating_mul(CPU_SHARE).saturating_add(GRACE);
+                Poll::Ready(match receiver.recv_timeout(patience) {
+                    Ok(message) => Some(message),
+                    Err(mpsc::RecvTimeoutError::Disconnected) => None,
+                    Err(mpsc::RecvTimeoutError::Timeout) => {
+                        self.shared.kill(Kill::Cpu);
+                        self.shared.kill_error().map(|error| ToHost::Finished(Err(error)))
+                    }
+                })
+            }
             FromThread::Strict(_) => Poll::Pending,
         }
     }
@@ -86,6 +105,7 @@ impl Pump {
         self.shared.kill(why);
         self.ops.clear();
         self.shared.send(&self.to_thread, ToThread::Kill);
+        self.grace = Some(self.ctx.wall_deadline(GRACE));
     }
 }
 
@@ -107,7 +127,8 @@ impl Future for Pump {
                 }
             }
             if pump.is_killed {
-                return Poll::Pending;
+                let Some(grace) = &mut pump.grace else { return Poll::Pending };
+                return grace.poll_unpin(cx).map(|()| Err(pump.shared.kill_error().unwrap_or(IsolateError::Cancelled)));
             }
             if pump.cancelled.poll_unpin(cx).is_ready() {
                 pump.kill(Kill::Cancelled);

@@ -16,7 +16,7 @@ use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value
 
 use crate::exceptions::Reported;
 use crate::link::{Kill, Link, ToThread};
-use crate::natives::{natives, run_callback};
+use crate::natives::{natives, run_callback, well_formed};
 use crate::surface::{Surface, surface};
 use crate::worker::STACK_BYTES;
 
@@ -39,6 +39,7 @@ pub(crate) fn run(link: &Rc<Link>, script: &Arc<Script>, table: &str, wanted: &W
     runtime.set_memory_limit(limits.heap_bytes);
     runtime.set_max_stack_size(STACK_BYTES / 4);
     let meter = Rc::new(CpuMeter::new(limits.cpu));
+    link.metered(&meter);
     let (polled, watched) = (Rc::clone(&meter), Arc::clone(&link.shared));
     runtime.set_interrupt_handler(Some(Box::new(move || {
         if polled.is_over() {
@@ -68,7 +69,7 @@ pub(crate) fn run(link: &Rc<Link>, script: &Arc<Script>, table: &str, wanted: &W
 }
 
 /// Time that this thread has computed since a moment.
-struct CpuMeter {
+pub(crate) struct CpuMeter {
     since: Cell<Duration>,
     limit: Duration,
 }
@@ -82,7 +83,7 @@ impl CpuMeter {
         self.since.set(thread_cpu());
     }
 
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         thread_cpu().saturating_sub(self.since.get()) > self.limit
     }
 }
@@ -179,7 +180,7 @@ impl<'js> Session<'js> {
         if text.len() > self.link.shared.limits.value_bytes {
             return Err(IsolateError::ValueLimit { limit_bytes: self.link.shared.limits.value_bytes });
         }
-        let json = serde_json::value::RawValue::from_string(text);
+        let json = serde_json::value::RawValue::from_string(well_formed(text));
         json.map(CallValue::Json).map_err(|error| IsolateError::NotJson { message: error.to_string() })
     }
 

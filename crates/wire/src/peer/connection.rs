@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use greenroom_boundary::clock::MonoNanos;
 use greenroom_boundary::mcp::{Frame, FrameDuplex, McpError};
@@ -36,6 +37,10 @@ pub(super) struct Shared {
     pub(super) closing: CancellationToken,
     /// The sink is closed.
     pub(super) closed: CancellationToken,
+    /// The other side is a client: its requests are answered even when it stops sending, and it is told what was no message.
+    pub(super) serves: bool,
+    /// Requests of theirs whose answer is not queued yet.
+    pub(super) unanswered: AtomicUsize,
     /// A request of theirs has been answered.
     pub(super) answered: Notify,
 }
@@ -59,12 +64,12 @@ impl Peer {
     }
 
     /// Like [`Peer::start`], but when the other side stops sending, its requests that are still under way are answered
-    /// first: for a server whose client may close its half early.
+    /// first: for a server whose client may close its half early. What is no message is answered with an error without id.
     pub fn serve(duplex: FrameDuplex, handler: Arc<dyn PeerHandler>, options: PeerOptions) -> Self {
         Self::run(duplex, handler, options, true)
     }
 
-    fn run(duplex: FrameDuplex, handler: Arc<dyn PeerHandler>, options: PeerOptions, finish_answers: bool) -> Self {
+    fn run(duplex: FrameDuplex, handler: Arc<dyn PeerHandler>, options: PeerOptions, serves: bool) -> Self {
         let (queue, outgoing) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             options,
@@ -73,11 +78,13 @@ impl Peer {
             queue,
             closing: CancellationToken::new(),
             closed: CancellationToken::new(),
+            serves,
+            unanswered: AtomicUsize::new(0),
             answered: Notify::new(),
         });
         let peer = Self { shared };
         tokio::spawn(writer::write(peer.clone(), duplex.sink, outgoing));
-        tokio::spawn(reader::read(peer.clone(), duplex.source, finish_answers));
+        tokio::spawn(reader::read(peer.clone(), duplex.source));
         peer
     }
 

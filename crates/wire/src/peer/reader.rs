@@ -5,22 +5,25 @@
 //! run: that is the handler's business.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
 
 use futures::FutureExt;
 use greenroom_boundary::mcp::{Frame, FrameSource, McpError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::oneshot;
 
 use super::connection::unattended;
 use super::request::{ProgressNote, RequestError};
+use super::writer::Outgoing;
 use super::{DropReason, IncomingRequest, Peer};
 use crate::{Message, RawJson, RequestId, RpcError, WireError, error_frame, response_frame};
 
 const PROGRESS: &str = "notifications/progress";
 const CANCELLED: &str = "notifications/cancelled";
 
-/// Reads until the connection ends. With `finish_answers`, what the other side has asked is answered first.
-pub(super) async fn read(peer: Peer, mut source: Box<dyn FrameSource>, finish_answers: bool) {
+/// Reads until the connection ends. What a client has asked is answered first.
+pub(super) async fn read(peer: Peer, mut source: Box<dyn FrameSource>) {
     let closing = peer.shared.closing.clone();
     let why = loop {
         let next = tokio::select! {
@@ -35,16 +38,25 @@ pub(super) async fn read(peer: Peer, mut source: Box<dyn FrameSource>, finish_an
             Some(Err(error)) => break Some(error),
         }
     };
-    if finish_answers && why.is_none() {
-        while peer.answering() > 0 && !closing.is_cancelled() {
-            tokio::select! {
-                biased;
-                () = closing.cancelled() => {}
-                () = peer.shared.answered.notified() => {}
-            }
+    if peer.shared.serves && why.is_none() {
+        tokio::select! {
+            biased;
+            () = closing.cancelled() => {}
+            () = finish(&peer) => {}
         }
     }
     peer.shut(why);
+}
+
+/// Waits until what the other side has asked is answered and the answers have left.
+async fn finish(peer: &Peer) {
+    while peer.shared.unanswered.load(Ordering::SeqCst) > 0 {
+        peer.shared.answered.notified().await;
+    }
+    let (reached, left) = oneshot::channel();
+    if peer.queue(Outgoing::Mark(reached)).is_ok() {
+        let _ = left.await;
+    }
 }
 
 /// A panic in a handler costs its frame alone; the panic hook has reported it.
@@ -63,12 +75,24 @@ fn lose(peer: &Peer, lost_id: Option<String>, error: &McpError) {
         let _ = pending.answer.send(Err(RequestError::TooLarge(error.clone())));
     }
     peer.shared.handler.too_large(error);
+    refuse(peer, &RpcError::new(RpcError::INVALID_REQUEST, error.to_string()));
+}
+
+/// Tells a client about a message of its own that nothing can answer. A server is not told: what it sent may have been an
+/// answer, or no message at all.
+fn refuse(peer: &Peer, error: &RpcError) {
+    if peer.shared.serves {
+        let _ = peer.queue(unattended(error_frame(None, error)));
+    }
 }
 
 fn dispatch(peer: &Peer, frame: &Frame) {
     let handler = &peer.shared.handler;
     match Message::parse(frame) {
-        Err(error) => handler.malformed(frame, &error),
+        Err(error) => {
+            handler.malformed(frame, &error);
+            refuse(peer, &error.to_rpc());
+        }
         Ok(Message::Response { id, result }) => respond(peer, id.as_ref(), result, frame),
         Ok(Message::Request { id, method, .. }) if method == "ping" => {
             let _ = peer.queue(unattended(Frame::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"))));
@@ -122,7 +146,8 @@ fn cancel(peer: &Peer, params: Option<&RawValue>, frame: &Frame) {
     }
 }
 
-/// Takes a request of the other side out of the table, whatever way its handler ended.
+/// Takes a request of the other side out of the table, whatever way its handler ended. It counts as unanswered until it is
+/// dropped: its answer is queued by then.
 struct Admitted {
     peer: Peer,
     /// `None` once the table's entry is gone: the other side may use the id again.
@@ -142,6 +167,7 @@ impl Drop for Admitted {
         if let Some(id) = self.id.take() {
             self.peer.shared.under_way.release(&id);
         }
+        self.peer.shared.unanswered.fetch_sub(1, Ordering::SeqCst);
         self.peer.shared.answered.notify_one();
     }
 }
@@ -150,8 +176,10 @@ fn serve(peer: &Peer, id: RequestId, method: String, params: Option<RawJson>, fr
     let cancel = peer.shared.closing.child_token();
     if !peer.shared.under_way.admit(&id, cancel.clone()) {
         let error = WireError::IdInUse { id: id.to_json() };
-        return peer.shared.handler.malformed(frame, &error);
+        peer.shared.handler.malformed(frame, &error);
+        return refuse(peer, &error.to_rpc());
     }
+    peer.shared.unanswered.fetch_add(1, Ordering::SeqCst);
     let mut admitted = Admitted { peer: peer.clone(), id: Some(id.clone()) };
     let request = IncomingRequest { id: id.clone(), method, params, peer: peer.clone(), cancel };
     let handler = peer.shared.handler.clone();

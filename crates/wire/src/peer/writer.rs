@@ -16,6 +16,8 @@ pub(super) enum Outgoing {
     Request { id: i64, frame: Frame, on_send: Option<OnSend> },
     /// Anything else.
     Frame { frame: Frame, done: Option<oneshot::Sender<Result<(), McpError>>> },
+    /// Says when everything queued before it has left.
+    Mark(oneshot::Sender<()>),
 }
 
 /// Sends what is queued until the connection ends, then closes the sink.
@@ -60,6 +62,9 @@ async fn send(peer: &Peer, sink: &mut dyn FrameSink, item: Outgoing) {
             if let Some(done) = done {
                 let _ = done.send(sent);
             }
+        }
+        Outgoing::Mark(reached) => {
+            let _ = reached.send(());
         }
     }
 }
