@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::agents::{AgentServer, Session, TurnFailure, TurnInput, TurnTree, run_turn};
 use crate::config::{HostConfig, ServerConfig, ServerKind};
-use crate::context::OutputStream;
+use crate::context::{OutputStream, People};
 use crate::router::{CallContext, CallError, ExternalServer, Factory, Router, Server};
 use crate::scripts::ScriptLibrary;
 use crate::servers::{MetaServer, ScriptServer, SystemServer};
@@ -34,7 +34,10 @@ pub struct HostCore {
     pub scripts: ScriptLibrary,
     /// How script threads and the runtime take turns.
     pub hand_off: HandOff,
+    /// What persons and teams keep over conversations.
+    pub people: People,
     active: Arc<AtomicUsize>,
+    client_sessions: AtomicUsize,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
 }
 
@@ -65,6 +68,11 @@ impl HostCore {
         sessions.entry(id.to_owned()).or_insert_with(|| Session::new(id)).clone()
     }
 
+    /// A name for a client's session: what traces show instead of the session id, which is a secret.
+    pub fn session_name(&self) -> String {
+        format!("s{}", self.client_sessions.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
     /// Forgets a conversation.
     pub fn forget_session(&self, id: &str) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
@@ -91,7 +99,9 @@ impl Host {
             router: Router::new(&config, factories(&config, &drivers, core), drivers.clone()),
             scripts: ScriptLibrary::default(),
             hand_off,
+            people: People::default(),
             active: Arc::default(),
+            client_sessions: AtomicUsize::new(0),
             sessions: Mutex::default(),
             config,
             drivers,
@@ -111,9 +121,11 @@ impl Host {
         let body = json!({"agent": turn.agent, "user": turn.user, "metadata": turn.metadata});
         core.drivers.tracer.emit(&scope, None, EventKind::Stimulus { id: turn.id.clone(), method: "turn".to_owned(), body });
         let session = core.session(turn.chat.as_deref().unwrap_or("default"));
-        let tree = TurnTree::new(OutputStream::new(core.drivers.tracer.clone(), None));
+        let mut metadata = turn.metadata;
+        let person = core.people.of(&mut metadata);
+        let tree = TurnTree::of(OutputStream::new(core.drivers.tracer.clone(), None), person);
         let mut cx = CallContext::root(scope.clone(), session, tree, cancel.child_token());
-        cx.metadata = turn.metadata;
+        cx.metadata = metadata;
         let message = ChatMessage::text(Role::User, turn.user);
         let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None };
         let reply = match run_turn(core.clone(), cx, input).await {

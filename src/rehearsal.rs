@@ -3,6 +3,9 @@
 //! Invariant: a scenario's `host:` section means the same as the same words in a `greenroom.yaml`. Deliberately the only
 //! place where scenario terms become config.
 
+mod declared;
+mod reach;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +14,7 @@ use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{AgentId, CancellationToken, ConnectorName, Drivers, ServerName, ToolName};
+use greenroom_harness::cover::DeclaredHook;
 use greenroom_harness::host::{HostError, HostFactory, HostUnderTest, Leftovers, TurnReply, TurnRequest};
 use greenroom_harness::model::{AssistantSpec, HookKind, HookModeSpec, HookSide, HookSpec, HostSpec};
 use serde_json::Value;
@@ -42,6 +46,10 @@ impl HostFactory for InProcess {
     async fn start(&self, spec: &HostSpec, base: &Path, drivers: Drivers) -> Result<Box<dyn HostUnderTest>, HostError> {
         let config = translate(spec, base, &self.variables)?;
         Ok(Box::new(Rehearsed(Host::start(config, drivers, self.hand_off))))
+    }
+
+    fn declared_hooks(&self, spec: &HostSpec, base: &Path) -> Result<Vec<DeclaredHook>, HostError> {
+        translate(spec, base, &self.variables).map(|config| declared::hooks(&config))
     }
 }
 

@@ -11,6 +11,7 @@ use greenroom_boundary::{CancellationToken, Drivers};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::cover::DeclaredHook;
 use crate::model::HostSpec;
 
 /// A turn that a person (or an outside client) asks for.
@@ -81,6 +82,11 @@ pub struct Leftovers {
 pub trait HostFactory: Send + Sync {
     /// Sets a host up on these drivers. `base` is the folder of the scenario file: relative paths start there.
     async fn start(&self, spec: &HostSpec, base: &Path, drivers: Drivers) -> Result<Box<dyn HostUnderTest>, HostError>;
+
+    /// The hooks that such a host declares, for coverage. A host that cannot tell says none.
+    fn declared_hooks(&self, _spec: &HostSpec, _base: &Path) -> Result<Vec<DeclaredHook>, HostError> {
+        Ok(Vec::new())
+    }
 }
 
 /// A running host.

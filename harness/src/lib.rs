@@ -4,6 +4,7 @@
 //! The harness knows no host's internals; it drives a [`host::HostUnderTest`].
 
 pub mod cassette;
+pub mod cover;
 pub mod expect;
 pub mod faults;
 pub mod filter;

@@ -3,6 +3,7 @@
 //! Invariant: `Create` -> model or nothing -> tools -> `Next`, each step traced, and `Next` is told of failures. Tool
 //! results reach the model in call order. Deliberately no compaction yet.
 
+mod call;
 mod delegation;
 mod model;
 mod scripts;
@@ -12,10 +13,11 @@ mod toolset;
 mod turn;
 mod turn_hooks;
 
+pub use call::{AgentCall, call_agent};
 pub use delegation::DelegationError;
 pub use model::{Answer, NobodyListens, TextListener, stream_completion};
 pub use scripts::{CreateResponse, DelegateRequest, NextResponse};
 pub use server::{AgentServer, tool_name};
-pub use session::{Memory, Session, TurnTree};
+pub use session::{Session, TurnTree};
 pub use toolset::Toolset;
 pub use turn::{TurnFailure, TurnInput, TurnResult, run_turn};

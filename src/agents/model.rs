@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use super::TurnFailure;
 use crate::context::Author;
 use crate::host::HostCore;
-use crate::router::CallContext;
+use crate::router::{CallContext, OpenExchange};
 
 /// A whole completion.
 #[derive(Clone, Debug)]
@@ -138,6 +139,15 @@ pub async fn stream_completion(
         };
         tracer.emit(&cx.scope, cx.agent.as_ref(), event);
     }
+    let open = OpenExchange {
+        tracer: tracer.clone(),
+        scope: cx.scope.clone(),
+        agent: cx.agent.clone(),
+        span,
+        boundary: boundary.clone(),
+        method: "chat".to_owned(),
+        left: Arc::new(AtomicBool::new(true)),
+    };
     let model = request.model.clone();
     let mut gathered = Gathered::default();
     let result = drive(core, cx, request, &cancel, &mut gathered, (&boundary, span), listener).await;
@@ -151,9 +161,12 @@ pub async fn stream_completion(
     };
     let usage = gathered.usage;
     let answer = gathered.answer(model);
-    let body = if result.is_ok() { json!({"message": answer.message, "finish_reason": answer.finish}) } else { body };
-    let event = EventKind::Response { span, boundary, method: "chat".to_owned(), outcome, body, usage };
-    tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+    let whole = result.is_ok();
+    open.close(
+        outcome,
+        || if whole { json!({"message": answer.message, "finish_reason": answer.finish}) } else { body },
+        usage,
+    );
     match result {
         Ok(()) => Ok(answer),
         Err(error) => {

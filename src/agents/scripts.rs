@@ -158,7 +158,13 @@ fn verdict_of(error: &IsolateError) -> HookVerdict {
 type Read<T> = (HookVerdict, Option<Value>, Result<Option<T>, TurnFailure>);
 
 fn read<T: DeserializeOwned>(function: &str, raw: &RawJson) -> Read<T> {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let value: Value = match serde_json::from_str(raw.get()) {
+        Ok(value) => value,
+        Err(error) => {
+            let message = format!("{function} returned a value that cannot be read: {error}");
+            return (HookVerdict::Error, None, Err(TurnFailure { code: "HOOK_MALFORMED".to_owned(), message }));
+        }
+    };
     match &value {
         Value::Null => (HookVerdict::Unchanged, None, Ok(None)),
         Value::Object(fields) => {

@@ -5,12 +5,15 @@
 use std::sync::Weak;
 
 use async_trait::async_trait;
-use greenroom_boundary::AgentId;
+
 use greenroom_boundary::llm::{ChatMessage, Role};
 use greenroom_boundary::trace::DelegateVia;
+use greenroom_boundary::{AgentId, ConnectorName};
+use greenroom_wire::RpcError;
 use serde_json::{Value, json};
 
-use super::{TurnInput, run_turn};
+use super::call::{FAILURE_KEY, TURN_KEY, VIA_KEY};
+use super::{TurnFailure, TurnInput, TurnResult, run_turn};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
 
@@ -69,35 +72,64 @@ impl Server for AgentServer {
             let hint = format!("; its only tool is {}", tool_name(&self.agent));
             return Err(CallError::UnknownTool { server: self.agent.to_string(), tool: name.to_owned(), hint });
         }
-        let prompt = match request.params.pointer("/arguments/prompt") {
-            Some(Value::String(prompt)) => prompt.clone(),
-            _ => {
-                let error = greenroom_wire::RpcError::invalid_params("`prompt` is missing or no string");
-                return Err(CallError::Rpc { server: self.agent.to_string(), error });
-            }
-        };
+        let asked = self.asked(cx, &request.params)?;
         (request.sent)();
-        let via = (!cx.delegation.is_empty()).then_some(DelegateVia::Tool);
-        let input = TurnInput {
-            agent: self.agent.clone(),
-            messages: vec![ChatMessage::text(Role::User, prompt)],
-            connector: None,
-            via,
+        let tells_all = asked.tells_all;
+        Ok(result_of(run_turn(core, cx.clone(), asked.input).await, tells_all).into())
+    }
+}
+
+/// A call of the agent's tool, read.
+struct Asked {
+    input: TurnInput,
+    /// The caller is the host itself and wants the whole outcome.
+    tells_all: bool,
+}
+
+impl AgentServer {
+    fn bad_arguments(&self, message: &str) -> CallError {
+        CallError::Rpc { server: self.agent.to_string(), error: RpcError::invalid_params(message) }
+    }
+
+    /// `messages` and `connector` count only beside the way of delegation, which this host's own hooks give in `_meta`: a
+    /// model or a client writes arguments alone and cannot choose them.
+    fn asked(&self, cx: &CallContext, params: &Value) -> Result<Asked, CallError> {
+        let inside = !cx.delegation.is_empty();
+        let via = params.get("_meta").and_then(|meta| meta.get(VIA_KEY)).filter(|_| inside);
+        let named: Option<DelegateVia> = via.and_then(|via| serde_json::from_value(via.clone()).ok());
+        let arguments = &params["arguments"];
+        let from_hook = |key: &str| arguments.get(key).filter(|_| named.is_some());
+        let messages = match (arguments.get("prompt"), from_hook("messages")) {
+            (Some(Value::String(prompt)), _) => vec![ChatMessage::text(Role::User, prompt)],
+            (None, Some(messages)) => {
+                serde_json::from_value(messages.clone()).map_err(|error| self.bad_arguments(&format!("`messages`: {error}")))?
+            }
+            _ => return Err(self.bad_arguments("`prompt` is missing or no string")),
         };
-        match run_turn(core, cx.clone(), input).await {
-            Ok(result) => {
-                let text =
-                    if result.text.is_empty() && result.data.is_null() { "[NO CONTENT]".to_owned() } else { result.text };
-                let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
-                if let Value::Object(_) = &result.data {
-                    value["structuredContent"] = result.data;
-                }
-                Ok(value.into())
+        let connector = from_hook("connector").and_then(Value::as_str).map(ConnectorName::new);
+        let via = named.or(inside.then_some(DelegateVia::Tool));
+        Ok(Asked { input: TurnInput { agent: self.agent.clone(), messages, connector, via }, tells_all: named.is_some() })
+    }
+}
+
+fn result_of(turn: Result<TurnResult, TurnFailure>, tells_all: bool) -> Value {
+    match turn {
+        Ok(turn) => {
+            let text = if turn.text.is_empty() && turn.data.is_null() { "[NO CONTENT]" } else { &turn.text };
+            let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
+            if turn.data.is_object() {
+                value["structuredContent"] = turn.data.clone();
             }
-            Err(failure) => {
-                let text = format!("{} ({})", failure.message, failure.code);
-                Ok(json!({"content": [{"type": "text", "text": text}], "isError": true, "_meta": {"greenroom/error": failure.code}}).into())
+            if tells_all {
+                let whole = json!({"text": turn.text, "data": turn.data, "completion": turn.completion, "tools": turn.tools});
+                value["_meta"] = json!({TURN_KEY: whole});
             }
+            value
+        }
+        Err(failure) => {
+            let text = format!("{} ({})", failure.message, failure.code);
+            let meta = json!({FAILURE_KEY: {"code": failure.code, "message": failure.message}});
+            json!({"content": [{"type": "text", "text": text}], "isError": true, "_meta": meta})
         }
     }
 }

@@ -7,20 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use greenroom_boundary::llm::ChatMessage;
 use greenroom_boundary::{AgentId, Scope};
-use serde_json::Value;
 
-use crate::context::OutputStream;
-
-/// A key-value space for scripts.
-#[derive(Clone, Debug, Default)]
-pub struct Memory(Arc<Mutex<BTreeMap<String, Value>>>);
-
-impl Memory {
-    /// Runs `work` on the entries.
-    pub fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Value>) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+use crate::context::{Memory, OutputStream, Person, TraceBoard};
 
 /// A conversation.
 #[derive(Debug, Default)]
@@ -56,13 +44,23 @@ pub struct TurnTree {
     pub output: OutputStream,
     /// `ctx.memory.context`.
     pub context_memory: Memory,
+    /// Whom the turn is for.
+    pub person: Person,
+    /// `ctx.trace`.
+    pub trace: TraceBoard,
     scopes: Mutex<BTreeMap<Scope, u32>>,
 }
 
 impl TurnTree {
-    /// A fresh tree that writes to `output`.
+    /// A fresh tree that writes to `output`, for nobody in particular.
     pub fn new(output: OutputStream) -> Arc<Self> {
-        Arc::new(Self { output, context_memory: Memory::default(), scopes: Mutex::default() })
+        Self::of(output, Person::default())
+    }
+
+    /// A fresh tree that writes to `output`, for a person.
+    pub fn of(output: OutputStream, person: Person) -> Arc<Self> {
+        let (context_memory, trace, scopes) = (Memory::default(), TraceBoard::default(), Mutex::default());
+        Arc::new(Self { output, context_memory, person, trace, scopes })
     }
 
     /// The scope of `segment` below `parent`; a repeated one is numbered, `desk/billing#2`.

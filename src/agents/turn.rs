@@ -5,6 +5,7 @@
 //! delegate is another turn.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use futures::future::join_all;
 use greenroom_boundary::llm::{ChatMessage, LlmRequest, Role, ToolCall};
@@ -12,6 +13,7 @@ use greenroom_boundary::trace::{DelegateVia, EventKind, HookPhase, Outcome};
 use greenroom_boundary::{AgentId, BoxFuture, ConnectorName, SpanId, clock};
 use serde_json::{Map, Value, json};
 
+use super::call::{AgentCall, call_agent};
 use super::delegation::{self, DelegationError};
 use super::model::{Answer, NobodyListens, stream_completion};
 use super::scripts::{CreateResponse, DelegateRequest, NextResponse, ScriptHook};
@@ -19,7 +21,7 @@ use super::toolset::Toolset;
 use super::turn_hooks::TurnHooks;
 use crate::config::AgentConfig;
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, structured};
+use crate::router::{CallContext, CallError, OpenExchange, structured};
 
 /// What a turn is asked.
 #[derive(Clone, Debug)]
@@ -81,8 +83,7 @@ pub fn run_turn(core: Arc<HostCore>, cx: CallContext, input: TurnInput) -> BoxFu
     Box::pin(async move {
         let Some(agent) = core.config.agents.get(&input.agent).cloned() else {
             let hint = crate::router::nearest(input.agent.as_str(), core.config.agents.keys().map(AgentId::as_str));
-            let error =
-                DelegationError::Unknown { name: input.agent.to_string(), hint: crate::router::did_you_mean(hint) };
+            let error = DelegationError::Unknown { name: input.agent.to_string(), hint: crate::router::did_you_mean(hint) };
             return Err(error.into());
         };
         if let Some(via) = input.via {
@@ -136,19 +137,36 @@ impl Turn<'_> {
             tool_call: None,
             body: json!({"messages": self.input.messages, "metadata": self.cx.metadata}),
         });
+        let open = OpenExchange {
+            tracer: self.core.drivers.tracer.clone(),
+            scope: self.cx.scope.clone(),
+            agent: self.cx.agent.clone(),
+            span: self.span,
+            boundary,
+            method: "turn".to_owned(),
+            left: Arc::new(AtomicBool::new(true)),
+        };
         let cancel = self.cx.cancel.clone();
         let result = tokio::select! {
             biased;
             result = self.run() => result,
-            () = cancel.cancelled() => Err(TurnFailure { code: "TURN_CANCELLED".to_owned(), message: "the turn was cancelled".to_owned() }),
+            () = cancel.cancelled() => Err(cancelled()),
         };
-        let (outcome, body) = match &result {
-            Ok(turn) => (Outcome::Ok, json!({"text": turn.text, "data": turn.data})),
-            Err(failure) if cancel.is_cancelled() => (Outcome::Cancelled, json!({"code": failure.code})),
-            Err(failure) => (Outcome::Error, json!({"code": failure.code, "message": failure.message})),
-        };
-        self.emit(EventKind::Response { span: self.span, boundary, method: "turn".to_owned(), outcome, body, usage: None });
+        // Whatever broke off first, a cancelled turn says that it was cancelled.
+        let result = if cancel.is_cancelled() { result.map_err(|_| cancelled()) } else { result };
+        match &result {
+            Ok(turn) => open.close(Outcome::Ok, || json!({"text": turn.text, "data": turn.data}), None),
+            Err(failure) if cancel.is_cancelled() => open.close(Outcome::Cancelled, || json!({"code": failure.code}), None),
+            Err(failure) => {
+                open.close(Outcome::Error, || json!({"code": failure.code, "message": failure.message}), None);
+            }
+        }
         result
+    }
+
+    /// Nothing new is begun once the turn is cancelled: tools that end by it would else lead to the next model call.
+    fn going_on(&self) -> Result<(), TurnFailure> {
+        if self.cx.cancel.is_cancelled() { Err(cancelled()) } else { Ok(()) }
     }
 
     async fn run(&mut self) -> Result<TurnResult, TurnFailure> {
@@ -182,6 +200,7 @@ impl Turn<'_> {
         }
         let mut middle = Middle::default();
         let failure = self.middle(&create, &full, &mut middle).await.err();
+        self.going_on()?;
         if let Some(script) = &script {
             let hook = ScriptHook { core: self.core, cx: &self.cx, script, span: self.span };
             let payload = json!({
@@ -225,12 +244,15 @@ impl Turn<'_> {
     }
 
     async fn delegate(&self, request: DelegateRequest, via: DelegateVia) -> Result<TurnResult, TurnFailure> {
-        let mut cx = self.cx.clone();
         let options = request.options.unwrap_or_default();
-        cx.metadata.extend(options.metadata.unwrap_or_default());
-        let connector = options.connector.map(ConnectorName::new);
-        let input = TurnInput { agent: AgentId::new(request.agent_id), messages: request.messages, connector, via: Some(via) };
-        run_turn(self.core.clone(), cx, input).await
+        let call = AgentCall {
+            agent: AgentId::new(request.agent_id),
+            messages: request.messages,
+            connector: options.connector.map(ConnectorName::new),
+            metadata: options.metadata.unwrap_or_default(),
+            via,
+        };
+        call_agent(self.core, &self.cx, call).await
     }
 
     async fn middle(&self, create: &CreateResponse, full: &[ChatMessage], middle: &mut Middle) -> Result<(), TurnFailure> {
@@ -260,10 +282,12 @@ impl Turn<'_> {
             agent: Some(self.input.agent.to_string()),
         };
         for _ in 0..self.core.config.policy.max_model_calls {
+            self.going_on()?;
             let answer = self.ask(request.clone()).await?;
             let calls = answer.message.tool_calls.clone();
-            request.messages.push(answer.message.clone());
-            middle.said.push(answer.message.clone());
+            let said = with_arguments(&answer.message);
+            request.messages.push(said.clone());
+            middle.said.push(said);
             middle.answer = Some(answer);
             if calls.is_empty() {
                 return Ok(());
@@ -335,6 +359,7 @@ impl Turn<'_> {
     }
 
     async fn tool_result(&self, toolset: &Toolset, call: &ToolCall, record: &mut Value) -> Result<Value, String> {
+        self.going_on().map_err(|failure| failure.message)?;
         let name = &call.function.name;
         let Some(entry) = toolset.names.get(name) else {
             let hint = toolset.names.nearest(name).map(|nearest| format!("; the nearest is {nearest}")).unwrap_or_default();
@@ -362,6 +387,21 @@ impl Turn<'_> {
             clock::sleep(self.core.drivers.clock.as_ref(), retry.backoff).await;
         }
     }
+}
+
+fn cancelled() -> TurnFailure {
+    TurnFailure { code: "TURN_CANCELLED".to_owned(), message: "the turn was cancelled".to_owned() }
+}
+
+/// The message as history keeps it: arguments that mean none are written as `{}`, which every provider takes back.
+fn with_arguments(message: &ChatMessage) -> ChatMessage {
+    let mut message = message.clone();
+    for call in &mut message.tool_calls {
+        if ["", "null"].contains(&call.function.arguments.trim()) {
+            "{}".clone_into(&mut call.function.arguments);
+        }
+    }
+    message
 }
 
 /// Absent, blank and `null` arguments mean none; anything but an object is told to the model.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::TurnFailure;
 use super::model::Answer;
 use crate::config::AgentConfig;
-use crate::hooks::{HookFailure, HookTarget, Side};
+use crate::hooks::{HookFailure, HookTarget, Side, type_of};
 use crate::host::HostCore;
 use crate::router::{self, CallContext};
 
@@ -38,16 +38,31 @@ impl TurnHooks<'_> {
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(failure) => {
-                    self.trace(phase, target, HookVerdict::Error, None, Some(&failure));
+                    self.trace(phase, target, failure.verdict(), None, Some(&failure));
                     return Err(TurnFailure { code: failure.code, message: failure.message });
                 }
             };
             let mut next = value.clone();
-            if let Some(Value::Object(fields)) = answer {
-                for key in keys {
-                    if let Some(field) = fields.get(*key).filter(|field| !field.is_null()) {
-                        next[*key] = field.clone();
-                    }
+            let fields = match answer {
+                Some(Value::Object(fields)) => fields,
+                None => serde_json::Map::new(),
+                Some(other) => {
+                    let message = format!("hook {target}: a hook must return an object, it returned {}", type_of(&other));
+                    let failure = HookFailure { code: "HOOK_MALFORMED".to_owned(), message };
+                    self.trace(phase, target, HookVerdict::Error, None, Some(&failure));
+                    return Err(TurnFailure { code: failure.code, message: failure.message });
+                }
+            };
+            if fields.get("accept").and_then(Value::as_bool) == Some(false) {
+                let reason = fields.get("reason").and_then(Value::as_str).unwrap_or_default();
+                let message = format!("hook {target} rejected the turn: {reason}");
+                let failure = HookFailure { code: "HOOK_REJECTED".to_owned(), message };
+                self.trace(phase, target, HookVerdict::Rejected, None, Some(&failure));
+                return Err(TurnFailure { code: failure.code, message: failure.message });
+            }
+            for key in keys {
+                if let Some(field) = fields.get(*key).filter(|field| !field.is_null()) {
+                    next[*key] = field.clone();
                 }
             }
             if next == value {

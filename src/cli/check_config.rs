@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
+use super::terminal::say;
 use super::world;
 use crate::config::ServerKind;
 
@@ -35,17 +36,17 @@ pub(super) fn run(args: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         let agents: Vec<_> = config.agents.keys().collect();
         let servers: Vec<_> = config.servers.keys().collect();
-        println!("{}", json!({"agents": agents, "servers": servers, "hooks": config.hooks.len(), "disabled": disabled}));
+        say(json!({"agents": agents, "servers": servers, "hooks": config.hooks.len(), "disabled": disabled}));
     } else {
-        println!(
+        say(format_args!(
             "{}: {} agents, {} servers, {} message hooks",
             args.config.display(),
             config.agents.len(),
             config.servers.len(),
             config.hooks.len()
-        );
+        ));
         for (name, reason) in &disabled {
-            println!("server {name} is disabled: {reason}");
+            say(format_args!("server {name} is disabled: {reason}"));
         }
     }
     Ok(if disabled.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use comfy_table::{Cell, Color, Table, presets};
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 use greenroom_harness::host::HostFactory;
 use greenroom_harness::load::{LoadOptions, ScenarioCase, load_suite};
 use greenroom_harness::run::{CaseResult, RunOptions, run_case, run_suite};
 
 use super::live::RealWorld;
+use super::terminal::say;
 use super::{EngineName, Engines};
 use crate::rehearsal::InProcess;
 
@@ -59,7 +60,7 @@ impl Row {
 
 pub(super) fn run(args: &DemoArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
     let engine = engines.get(args.engine)?;
-    println!("Greenroom rehearses an MCP host; scripts run on {}.", engine.name());
+    say(format_args!("Greenroom rehearses an MCP host; scripts run on {}.", engine.name()));
     let cases = load(&args.scenarios)?;
     let factory: Arc<dyn HostFactory> = Arc::new(InProcess::default());
     let mut options = RunOptions::new(engine);
@@ -69,7 +70,7 @@ pub(super) fn run(args: &DemoArgs, engines: &Engines) -> anyhow::Result<ExitCode
     rows.push(outside::row(&args.tools));
     print(&rows);
     let failed = rows.iter().filter(|row| !row.good).count();
-    println!("{} passed, {failed} failed", rows.len() - failed);
+    say(format_args!("{} passed, {failed} failed", rows.len() - failed));
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
@@ -88,7 +89,13 @@ fn one(case: &Arc<ScenarioCase>, factory: &Arc<dyn HostFactory>, options: &RunOp
 
 fn print(rows: &[Row]) {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["", "scenario", "what it shows", "result", "time"]);
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic).set_header([
+        "",
+        "scenario",
+        "what it shows",
+        "result",
+        "time",
+    ]);
     for row in rows {
         let (mark, colour) = if row.good { ("ok", Color::Green) } else { ("FAILED", Color::Red) };
         table.add_row([
@@ -99,5 +106,5 @@ fn print(rows: &[Row]) {
             Cell::new(format!("{:.0} ms", row.wall.as_secs_f64() * 1000.0)),
         ]);
     }
-    println!("{table}");
+    say(&table);
 }

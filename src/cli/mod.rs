@@ -5,8 +5,10 @@
 
 mod check_config;
 mod completions;
+mod cover;
 mod demo;
 mod engines;
+mod hooks;
 mod list;
 mod live;
 mod record;
@@ -16,6 +18,7 @@ mod select;
 mod serve;
 mod terminal;
 mod test;
+mod types;
 mod world;
 
 use std::process::ExitCode;
@@ -49,8 +52,14 @@ enum Command {
     CheckConfig(check_config::CheckConfigArgs),
     /// Print the JSON Schema of scenario files or of greenroom.yaml.
     Schema(schema::SchemaArgs),
+    /// Print the TypeScript declarations of what hook scripts see.
+    Types(types::TypesArgs),
     /// List scenarios.
     List(list::ListArgs),
+    /// Measure what scenarios show of hook paths.
+    Cover(cover::CoverArgs),
+    /// Explain which hooks look at a call.
+    Hooks(hooks::HooksArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Run the shipped demonstration and print its table.
@@ -68,8 +77,11 @@ pub fn run(engines: &Engines) -> ExitCode {
         Command::Replay(args) => finish(replay::run(&args, engines)),
         Command::CheckConfig(args) => finish(check_config::run(&args)),
         Command::Schema(args) => schema::run(&args),
+        Command::Types(args) => types::run(&args),
         Command::List(args) => list::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Cover(args) => finish(cover::run(&args, engines)),
+        Command::Hooks(args) => finish(hooks::run(&args, engines)),
         Command::Demo(args) => finish(demo::run(&args, engines)),
     }
 }

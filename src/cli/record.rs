@@ -10,9 +10,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use greenroom_boundary::isolate::HandOff;
-use greenroom_boundary::trace::{TraceEvent, TraceSink};
+use greenroom_boundary::trace::{NoTrace, TraceEvent, TraceSink};
 use greenroom_boundary::{CancellationToken, Drivers, Entropy as _, Tracer};
 use greenroom_harness::cassette::line::HostInfo;
+use greenroom_harness::cassette::{RedactionKey, Redactor};
 use greenroom_harness::host::TurnRequest;
 use greenroom_harness::load::{LoadOptions, load_suite};
 use greenroom_harness::record::{HeadSpec, Recording, RecordingCli, RecordingLlm, RecordingMcp, RecordingTap};
@@ -22,6 +23,7 @@ use greenroom_mocks::SeededEntropy;
 
 use super::live::RealWorld;
 use super::serve::interrupted;
+use super::terminal::say;
 use super::{EngineName, Engines, world};
 use crate::Host;
 use crate::drivers::OsEntropy;
@@ -76,22 +78,26 @@ fn scenarios(args: &RecordArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
     options.record = true;
     let factory: Arc<dyn greenroom_harness::host::HostFactory> = Arc::new(InProcess::default());
     let suite = run_suite(&cases, &factory, &options, 1, &|result| {
-        println!("{} {}", result.verdict.as_str(), result.id);
+        say(format_args!("{} {}", result.verdict.as_str(), result.id));
         for failure in &result.failures {
-            println!("  {}: {}", failure.code, failure.message);
+            say(format_args!("  {}: {}", failure.code, failure.message));
         }
     });
     Ok(ExitCode::from(suite.exit_code()))
 }
 
-/// Writes each event of the trace at once.
-struct TraceFile(std::sync::Mutex<std::fs::File>);
+/// Writes each event of the trace at once, secrets masked like the cassette's.
+struct TraceFile {
+    file: std::sync::Mutex<std::fs::File>,
+    redactor: Redactor,
+}
 
 impl TraceSink for TraceFile {
     fn emit(&self, event: TraceEvent) {
         use std::io::Write as _;
-        let mut file = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Err(error) = writeln!(file, "{}", trace::line(&event)) {
+        let line = self.redactor.json(&trace::line(&event));
+        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Err(error) = writeln!(file, "{line}") {
             tracing::error!("the trace cannot be written: {error}");
         }
     }
@@ -104,17 +110,35 @@ pub(super) fn trace_path(cassette: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The turns that the command line asks for.
+fn turns(texts: &[String]) -> anyhow::Result<Vec<TurnRequest>> {
+    let turn = |(index, text): (usize, &String)| {
+        let (agent, user) = text.split_once('=').with_context(|| format!("--turn {text:?}: write AGENT=TEXT"))?;
+        let id = format!("t{}", index + 1);
+        Ok(TurnRequest { id, agent: agent.to_owned(), user: user.to_owned(), ..TurnRequest::default() })
+    };
+    texts.iter().enumerate().map(turn).collect()
+}
+
 fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -> anyhow::Result<ExitCode> {
+    let turns = turns(&args.turn)?;
+    if turns.is_empty() && args.listen.is_none() {
+        bail!("nothing to record: give --turn AGENT=TEXT, or --listen ADDRESS");
+    }
     let config = world::config(config)?;
     let engine = engines.get(args.engine)?;
     // JSON numbers are exact up to 2^53.
     let seed = OsEntropy.next_u64() >> 11;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        let path = trace_path(output);
-        let file = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        let sink: Arc<dyn TraceSink> = Arc::new(TraceFile(std::sync::Mutex::new(file)));
-        let real = world::drivers(&config, engine, Arc::new(SeededEntropy::new(seed)), sink.clone())?;
+        // Before any file is made, so that a busy address leaves none behind.
+        let front = match &args.listen {
+            Some(address) => Some(HttpFront::bind(address).await.with_context(|| format!("cannot listen at {address}"))?),
+            None => None,
+        };
+        let key = RedactionKey::generate(&OsEntropy);
+        let real = world::drivers(&config, engine, Arc::new(SeededEntropy::new(seed)), Arc::new(NoTrace))?;
+        let redactor = Redactor::new(real.credentials.clone(), key.clone());
         let head = HeadSpec {
             seed,
             spec: config.policy.spec.clone(),
@@ -125,7 +149,11 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
             },
             ..HeadSpec::default()
         };
-        let recording = Recording::start(output, head, real.clock.clone(), &OsEntropy, real.credentials.clone(), None)?;
+        let recording = Recording::start(output, head, real.clock.clone(), &OsEntropy, real.credentials.clone(), Some(key))?;
+        // After the cassette is claimed, so that a recording that may not start leaves the other's trace alone.
+        let path = trace_path(output);
+        let file = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let sink: Arc<dyn TraceSink> = Arc::new(TraceFile { file: std::sync::Mutex::new(file), redactor });
         let tap: Arc<dyn TraceSink> = Arc::new(RecordingTap::new(sink, recording.clone()));
         let drivers = Drivers {
             llm: Arc::new(RecordingLlm::new(real.llm.clone(), recording.clone())),
@@ -137,8 +165,7 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
         // Strict turns of scripts and runtime, so that a replay can come to the same order.
         let host = Host::start(config, drivers, HandOff::Strict);
         let mut failed = false;
-        if let Some(address) = &args.listen {
-            let front = HttpFront::bind(address).await.with_context(|| format!("cannot listen at {address}"))?;
+        if let Some(front) = front {
             eprintln!("recording to {}; MCP at {}; Ctrl-C ends", output.display(), front.url());
             let stop = CancellationToken::new();
             let stopper = stop.clone();
@@ -148,21 +175,15 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
             });
             front.run(host.clone(), Vec::new(), stop).await?;
         }
-        for (index, turn) in args.turn.iter().enumerate() {
-            let (agent, user) = turn.split_once('=').with_context(|| format!("--turn {turn:?}: write AGENT=TEXT"))?;
-            let request = TurnRequest {
-                id: format!("t{}", index + 1),
-                agent: agent.to_owned(),
-                user: user.to_owned(),
-                ..TurnRequest::default()
-            };
+        for request in turns {
             let reply = host.turn(request, &CancellationToken::new()).await;
             match &reply.error {
                 Some(error) => {
                     failed = true;
                     eprintln!("{}: {}", error.code, error.message);
                 }
-                None => println!("{}", reply.text),
+                None if reply.text.is_empty() && !reply.data.is_null() => say(&reply.data),
+                None => say(&reply.text),
             }
         }
         host.shutdown().await;

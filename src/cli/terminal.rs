@@ -2,7 +2,7 @@
 //!
 //! Invariant: colours go to terminals only, and never where `NO_COLOR` is set. Deliberately no width and no paging.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 fn is_set(name: &str) -> bool {
@@ -22,4 +22,9 @@ pub(super) fn colour_on_stderr() -> bool {
 /// This is continuous integration: nothing is written beside scenarios.
 pub(super) fn in_ci() -> bool {
     is_set("CI")
+}
+
+/// A line on standard output. A reader that has gone away (`… | head`) is no error.
+pub(super) fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -102,7 +102,7 @@ fn rerun(args: &TestArgs) -> String {
     engine.map_or_else(|| "greenroom test".to_owned(), |engine| format!("greenroom test --engine {}", engine.get_name()))
 }
 
-fn rehearse(cases: &[Arc<ScenarioCase>], options: &RunOptions, jobs: Option<NonZeroUsize>) -> SuiteResult {
+pub(super) fn rehearse(cases: &[Arc<ScenarioCase>], options: &RunOptions, jobs: Option<NonZeroUsize>) -> SuiteResult {
     let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     // Hidden where standard error is no terminal.
     let bar = ProgressBar::new(cases.len() as u64);

@@ -11,10 +11,12 @@ use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{BoxFuture, RawJson, clock};
 use serde_json::{Value, json};
 
-use super::memory_ops;
-use super::output::{Author, DeltaAction};
-use super::table::{MemorySpace, Op, OutputVerb, op_at};
-use super::work_ops;
+use super::arguments::Arguments;
+use super::delta::DeltaAction;
+use super::output::{Author, SendError};
+use super::table::op_at;
+use super::verbs::{MemorySpace, Op, OutputVerb};
+use super::{Memory, agent_ops, llm_ops, mcp_ops, memory_ops};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -34,43 +36,49 @@ impl HookContext {
         Author { scope: &self.cx.scope, agent: self.cx.agent.as_ref() }
     }
 
-    fn output(&self, verb: OutputVerb, args: &[Value]) -> Result<Value, OpError> {
+    fn output(&self, verb: OutputVerb, args: &Arguments) -> Result<Value, OpError> {
         let stream = &self.cx.tree.output;
         let author = self.author();
-        let text = |index: usize, name: &str| match args.get(index) {
-            Some(Value::String(text)) => Ok(text.as_str()),
-            _ => Err(OpError::bad_argument(format!("{name} must be a string"))),
-        };
-        let optional = |index: usize| args.get(index).and_then(Value::as_str);
-        let nothing = Value::Null;
-        let content = args.get(1).unwrap_or(&nothing);
+        let id = || args.text(0, "messageId");
+        let delta = |action, path: Option<&str>| Ok(stream.delta(author, id()?, args.any(1), action, path));
         let sent = match verb {
-            OutputVerb::Send => stream.send(author, &args[0], optional(1)),
-            OutputVerb::SendStream => stream.open(author, &args[0], optional(1)),
-            OutputVerb::Append => stream.delta(author, text(0, "messageId")?, content, DeltaAction::Append, optional(2)),
-            OutputVerb::Replace => stream.delta(author, text(0, "messageId")?, content, DeltaAction::Replace, None),
-            OutputVerb::Merge => stream.delta(author, text(0, "messageId")?, content, DeltaAction::Merge, optional(2)),
-            OutputVerb::Set => stream.delta(author, text(0, "messageId")?, content, DeltaAction::Set, Some(text(2, "path")?)),
-            OutputVerb::End => stream.end(author, text(0, "messageId")?, optional(1)),
+            OutputVerb::Send => stream.send(author, args.any(0), args.optional_text(1, "blockId")?),
+            OutputVerb::SendStream => stream.open(author, args.any(0), args.optional_text(1, "blockId")?),
+            OutputVerb::Append => delta(DeltaAction::Append, args.optional_text(2, "path")?)?,
+            OutputVerb::Replace => delta(DeltaAction::Replace, None)?,
+            OutputVerb::Merge => delta(DeltaAction::Merge, args.optional_text(2, "path")?)?,
+            OutputVerb::Set => delta(DeltaAction::Set, Some(args.text(2, "path")?))?,
+            OutputVerb::End => stream.end(author, id()?, args.optional_text(1, "finalContent")?),
             OutputVerb::EndBlock => {
-                stream.end_block(author, text(0, "blockId")?);
+                stream.end_block(author, args.text(0, "blockId")?);
                 return Ok(Value::Null);
             }
             OutputVerb::MessageId => Ok(stream.message_id()),
             OutputVerb::BlockId => Ok(stream.block_id()),
             OutputVerb::ThreadId => Ok(stream.thread_id()),
         };
-        sent.map(Value::String).map_err(|error| OpError::new(error.code(), error.to_string()))
+        sent.map(Value::String).map_err(|error| {
+            let class = if matches!(error, SendError::NotAMessage { .. }) { "TypeError" } else { "Error" };
+            OpError { code: error.code().to_owned(), message: format!("{}: {error}", args.what), class }
+        })
+    }
+
+    fn memory(&self, space: MemorySpace, args: &Arguments) -> Result<&Memory, OpError> {
+        let person = &self.cx.tree.person;
+        let (memory, id) = match space {
+            MemorySpace::Context => return Ok(&self.cx.tree.context_memory),
+            MemorySpace::Chat => return Ok(&self.cx.session.chat_memory),
+            MemorySpace::User => (&person.user_memory, "user_id"),
+            MemorySpace::Team => (&person.team_memory, "team_id"),
+        };
+        memory
+            .as_ref()
+            .ok_or_else(|| OpError::new("ERR_NO_MEMORY", format!("{}: the request does not say `authorized.{id}`", args.what)))
     }
 }
 
-/// The arguments of an operation as values.
-fn values(args: &OpArgs) -> Result<Vec<Value>, OpError> {
-    args.iter()
-        .map(|raw| {
-            serde_json::from_str(raw.get()).map_err(|error| OpError::bad_argument(format!("an argument is no JSON: {error}")))
-        })
-        .collect()
+fn unknown(op: OpIndex) -> OpError {
+    OpError::new("ERR_UNKNOWN_OP", format!("operation {} does not exist", op.0))
 }
 
 fn raw(value: &Value) -> Result<Option<RawJson>, OpError> {
@@ -89,23 +97,21 @@ impl ContextOps for HookContext {
             "accept": "standard",
             "client": {"type": "", "user_agent": "", "ip": ""},
             "metadata": self.cx.metadata,
-            "authorized": {},
+            "authorized": self.cx.tree.person.authorized,
         });
         serde_json::value::to_raw_value(&data).unwrap_or_else(|_| serde_json::value::RawValue::NULL.to_owned())
     }
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
-        let args = values(&args)?;
-        let value = match op_at(op) {
-            Some((Op::Output(verb), _)) => self.output(verb, &args)?,
-            Some((Op::Memory(space, verb), decl)) => {
-                let memory = match space {
-                    MemorySpace::Context => &self.cx.tree.context_memory,
-                    MemorySpace::Chat => &self.cx.session.chat_memory,
-                };
-                memory_ops::run(memory, verb, decl.path, &args)?
+        let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
+        let args = Arguments::read(decl, &args)?;
+        let value = match op {
+            Op::Output(verb) => self.output(verb, &args)?,
+            Op::Memory(space, verb) => memory_ops::run(self.memory(space, &args)?, self.core.drivers.clock.now(), verb, &args)?,
+            Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, &args)?,
+            Op::Mcp(_) | Op::Agent(_) | Op::Llm(_) => {
+                return Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)));
             }
-            _ => return Err(OpError::new("ERR_UNKNOWN_OP", format!("operation {} does not exist or must be awaited", op.0))),
         };
         raw(&value)
     }
@@ -118,13 +124,15 @@ impl ContextOps for HookContext {
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
         let (core, cx) = (self.core.clone(), self.cx.clone());
         Box::pin(async move {
-            let args = values(&args)?;
-            let value = match op_at(op) {
-                Some((Op::ListTools, _)) => work_ops::list_tools(&core, &cx, &args).await?,
-                Some((Op::CallTool, _)) => work_ops::call_tool(&core, &cx, &args).await?,
-                Some((Op::CallAgent, _)) => work_ops::call_agent(&core, &cx, &args).await?,
-                Some((Op::StreamLlm, _)) => work_ops::stream_llm(&core, &cx, &args, callback).await?,
-                _ => return Err(OpError::new("ERR_UNKNOWN_OP", format!("operation {} does not exist or does not wait", op.0))),
+            let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
+            let args = Arguments::read(decl, &args)?;
+            let value = match op {
+                Op::Mcp(verb) => mcp_ops::run(&core, &cx, verb, &args).await?,
+                Op::Agent(verb) => agent_ops::run(&core, &cx, verb, &args, callback).await?,
+                Op::Llm(verb) => llm_ops::run(&core, &cx, verb, &args, callback).await?,
+                Op::Output(_) | Op::Memory(..) | Op::Trace(_) => {
+                    return Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)));
+                }
             };
             raw(&value)
         })

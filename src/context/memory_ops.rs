@@ -1,85 +1,83 @@
-//! `ctx.memory`: key-value spaces for scripts.
+//! `ctx.memory`: values and counters.
 //!
-//! Invariant: counters are exact over the whole range of 64-bit integers; a wrong type is an error, never a silent zero.
-//! Deliberately no TTL and no lists yet.
+//! Invariant: counters are exact over the whole range of safe integers; a wrong type is an error, never a silent zero. An
+//! operation that fails changes nothing. Times to live are milliseconds. Deliberately no default time to live.
 
+use std::time::Duration;
+
+use greenroom_boundary::clock::MonoNanos;
 use greenroom_boundary::isolate::OpError;
 use serde_json::{Value, json};
 
-use super::table::MemoryVerb;
-use crate::agents::Memory;
+use super::arguments::{Arguments, MAX_SAFE, shown, whole};
+use super::memory::{Entries, Memory};
+use super::memory_lists;
+use super::verbs::MemoryVerb;
 
-/// Largest integer that JavaScript numbers hold exactly.
-const MAX_SAFE: i64 = (1 << 53) - 1;
-
-pub(super) fn run(memory: &Memory, verb: MemoryVerb, path: &str, args: &[Value]) -> Result<Value, OpError> {
-    let key = || match args.first() {
-        Some(Value::String(key)) => Ok(key.clone()),
-        other => Err(OpError::bad_argument(format!("ctx.{path}: key must be a string, not {}", other.unwrap_or(&Value::Null)))),
-    };
+pub(super) fn run(memory: &Memory, now: MonoNanos, verb: MemoryVerb, args: &Arguments) -> Result<Value, OpError> {
     match verb {
-        MemoryVerb::Get => {
-            let key = key()?;
-            Ok(memory.with(|entries| entries.get(&key).cloned()).unwrap_or_default())
+        MemoryVerb::Keys => Ok(json!(memory.with(now, |entries| entries.by_key.keys().cloned().collect::<Vec<_>>()))),
+        MemoryVerb::Len => Ok(json!(memory.with(now, |entries| entries.by_key.len()))),
+        MemoryVerb::Clear => {
+            memory.with(now, |entries| entries.by_key.clear());
+            Ok(Value::Null)
         }
+        _ => {
+            let key = args.text(0, "key")?;
+            memory.with(now, |entries| at_key(entries, now, verb, key, args))
+        }
+    }
+}
+
+fn at_key(entries: &mut Entries, now: MonoNanos, verb: MemoryVerb, key: &str, args: &Arguments) -> Result<Value, OpError> {
+    match verb {
+        MemoryVerb::Get => Ok(entries.get(key).cloned().unwrap_or_default()),
         MemoryVerb::Set => {
-            let key = key()?;
-            memory.with(|entries| entries.insert(key, args.get(1).cloned().unwrap_or_default()));
+            let until = time_to_live(args)?.map(|ttl| now.after(ttl));
+            entries.put(key.to_owned(), args.any(1).clone(), until);
             Ok(Value::Null)
         }
         MemoryVerb::Del => {
-            let key = key()?;
-            memory.with(|entries| entries.retain(|name, _| !wildcard(&key, name)));
+            entries.by_key.retain(|name, _| !wildcard(key, name));
             Ok(Value::Null)
         }
-        MemoryVerb::Has => {
-            let key = key()?;
-            Ok(json!(memory.with(|entries| entries.contains_key(&key))))
-        }
-        MemoryVerb::Keys => Ok(json!(memory.with(|entries| entries.keys().cloned().collect::<Vec<_>>()))),
-        MemoryVerb::Len => Ok(json!(memory.with(|entries| entries.len()))),
-        MemoryVerb::Clear => {
-            memory.with(std::collections::BTreeMap::clear);
-            Ok(Value::Null)
-        }
-        MemoryVerb::Incr => count(memory, path, &key()?, delta(path, args)?),
-        MemoryVerb::Decr => count(memory, path, &key()?, -delta(path, args)?),
-        MemoryVerb::GetDel => {
-            let key = key()?;
-            Ok(memory.with(|entries| entries.remove(&key)).unwrap_or_default())
-        }
+        MemoryVerb::Has => Ok(json!(entries.by_key.contains_key(key))),
+        MemoryVerb::Incr => count(entries, args, key, delta(args)?),
+        MemoryVerb::Decr => count(entries, args, key, -delta(args)?),
+        MemoryVerb::GetDel => Ok(entries.by_key.remove(key).map(|entry| entry.value).unwrap_or_default()),
+        MemoryVerb::GetSet => Ok(entries.put(key.to_owned(), args.any(1).clone(), None).unwrap_or_default()),
+        _ => memory_lists::run(entries, verb, key, args),
     }
 }
 
-fn delta(path: &str, args: &[Value]) -> Result<i64, OpError> {
-    match args.get(1) {
-        None | Some(Value::Null) => Ok(1),
-        Some(value) => integer(value)
-            .ok_or_else(|| OpError::bad_argument(format!("ctx.{path}: delta must be a whole number, not {value}"))),
+/// Absent, zero and less mean that the value stays (Yao).
+fn time_to_live(args: &Arguments) -> Result<Option<Duration>, OpError> {
+    let value = args.any(2);
+    if value.is_null() {
+        return Ok(None);
     }
+    let millis = value.as_f64().filter(|millis| millis.is_finite());
+    let millis = millis.ok_or_else(|| args.wrong("ttlMs", "a number of milliseconds", value))?;
+    Ok((millis > 0.0).then(|| Duration::try_from_secs_f64(millis / 1000.0).unwrap_or(Duration::MAX)))
 }
 
-/// A whole number of JavaScript's safe range; `3.0` is one.
-fn integer(value: &Value) -> Option<i64> {
-    let whole = value
-        .as_i64()
-        .or_else(|| value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() <= MAX_SAFE as f64).map(|f| f as i64))?;
-    (whole.abs() <= MAX_SAFE).then_some(whole)
+fn delta(args: &Arguments) -> Result<i64, OpError> {
+    Ok(args.optional_whole(1, "delta")?.unwrap_or(1))
 }
 
-fn count(memory: &Memory, path: &str, key: &str, delta: i64) -> Result<Value, OpError> {
-    memory.with(|entries| {
-        let current = match entries.get(key) {
-            None | Some(Value::Null) => 0,
-            Some(value) => integer(value)
-                .ok_or_else(|| OpError::bad_argument(format!("ctx.{path}: {key:?} holds {value}, which is no counter")))?,
-        };
-        let next = current.checked_add(delta).filter(|next| next.abs() <= MAX_SAFE).ok_or_else(|| {
-            OpError::new("ERR_COUNTER_RANGE", format!("ctx.{path}: {key:?} would leave the range of exact numbers"))
-        })?;
-        entries.insert(key.to_owned(), json!(next));
-        Ok(json!(next))
-    })
+fn count(entries: &mut Entries, args: &Arguments, key: &str, delta: i64) -> Result<Value, OpError> {
+    let what = &args.what;
+    let current = match entries.get(key) {
+        None | Some(Value::Null) => 0,
+        Some(value) => whole(value)
+            .ok_or_else(|| OpError::bad_argument(format!("{what}: {key:?} holds {}, which is no counter", shown(value))))?,
+    };
+    let next = current
+        .checked_add(delta)
+        .filter(|next| next.abs() <= MAX_SAFE)
+        .ok_or_else(|| OpError::new("ERR_COUNTER_RANGE", format!("{what}: {key:?} would leave the range of exact numbers")))?;
+    *entries.slot(key, Value::Null) = json!(next);
+    Ok(json!(next))
 }
 
 /// Whether `name` matches a key in which `*` stands for any text.

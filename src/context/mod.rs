@@ -1,14 +1,35 @@
 //! `ctx`: the operations that a hook script may ask of the host.
 //!
 //! Invariant: each operation is declared once, in one table, independent of the engine; it reaches servers, agents and
-//! models only through the router and the turn. Deliberately not the whole of Yao's surface yet: see docs/hooks.md.
+//! models only through the router and the turn. Deliberately not the whole of Yao's surface: docs/hooks.md says what differs.
 
+mod agent_ops;
+mod arguments;
+mod batch;
+mod chunks;
+mod delta;
+mod docs;
 mod hook_context;
+mod llm_ops;
+mod mcp_ops;
+mod memory;
+mod memory_lists;
 mod memory_ops;
 mod output;
+mod person;
+mod signatures;
 mod table;
-mod work_ops;
+mod trace_board;
+mod types;
+mod verbs;
 
+pub use docs::hooks_reference;
 pub use hook_context::HookContext;
+pub use memory::Memory;
 pub use output::{Author, OutputListener, OutputStream, SendError};
-pub use table::{MemorySpace, MemoryVerb, Op, OutputVerb, TABLE, op_at};
+pub use person::{People, Person};
+pub use signatures::{PARTS, Part, Signature};
+pub use table::{TABLE, op_at};
+pub use trace_board::TraceBoard;
+pub use types::declarations;
+pub use verbs::{AgentVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};

@@ -12,6 +12,8 @@ use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{AgentId, Scope, Tracer};
 use serde_json::{Map, Value, json};
 
+use super::delta::{DeltaAction, apply, below_props, nested};
+
 /// A message that cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
@@ -36,6 +38,12 @@ pub enum SendError {
     /// `Set` without a path.
     #[error("path cannot be empty for Set operation")]
     EmptyPath,
+    /// A path that leads nowhere.
+    #[error("there is no place {path:?} below `props`: it is too deep, far beyond the end of a list, or not in what is sent")]
+    Path {
+        /// The path.
+        path: String,
+    },
 }
 
 impl SendError {
@@ -46,6 +54,7 @@ impl SendError {
             Self::Unknown { .. } => "ERR_UNKNOWN_MESSAGE",
             Self::Ended { .. } => "ERR_MESSAGE_ENDED",
             Self::EmptyPath => "ERR_EMPTY_PATH",
+            Self::Path { .. } => "ERR_PATH",
         }
     }
 }
@@ -84,26 +93,6 @@ impl fmt::Debug for OutputStream {
     }
 }
 
-/// How a delta is applied (Yao §11.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeltaAction {
-    Append,
-    Replace,
-    Merge,
-    Set,
-}
-
-impl DeltaAction {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Append => "append",
-            Self::Replace => "replace",
-            Self::Merge => "merge",
-            Self::Set => "set",
-        }
-    }
-}
-
 /// Who writes.
 #[derive(Clone, Copy)]
 pub struct Author<'a> {
@@ -132,6 +121,11 @@ impl OutputStream {
 
     fn event(&self, author: Author<'_>, name: &str, data: Value) {
         self.emit(author, json!({"type": "event", "props": {"event": name, "data": data}}));
+    }
+
+    /// A step of the trace that clients see.
+    pub(super) fn trace(&self, author: Author<'_>, props: Value) {
+        self.emit(author, json!({"type": "trace", "props": props}));
     }
 
     /// A fresh message id, `M1`.
@@ -215,21 +209,28 @@ impl OutputStream {
         action: DeltaAction,
         path: Option<&str>,
     ) -> Result<String, SendError> {
-        let mut envelope = parse("content", content)?;
-        let path = path.unwrap_or_default();
+        let path = below_props(path.unwrap_or_default());
         if action == DeltaAction::Set && path.is_empty() {
             return Err(SendError::EmptyPath);
         }
+        let (mut envelope, kind) = change(content, action, path)?;
         let props = envelope.get("props").cloned().unwrap_or_else(|| json!({}));
-        let block = self.with(|state| {
+        let (kind, block) = self.with(|state| {
             let document = state.open.get_mut(id).ok_or_else(|| SendError::Unknown { id: id.to_owned() })?;
             if document.ended && action != DeltaAction::Replace {
                 return Err(SendError::Ended { id: id.to_owned() });
             }
+            apply(&mut document.props, &props, action, path)
+                .ok_or_else(|| SendError::Path { path: path.chars().take(MAX_SHOWN_PATH).collect() })?;
             document.chunks += 1;
-            apply(&mut document.props, &props, action, path);
-            Ok(document.block.clone())
+            if action == DeltaAction::Replace
+                && let Some(kind) = &kind
+            {
+                document.kind.clone_from(kind);
+            }
+            Ok((kind.unwrap_or_else(|| document.kind.clone()), document.block.clone()))
         })?;
+        envelope.insert("type".to_owned(), json!(kind));
         envelope.insert("chunk_id".to_owned(), json!(self.chunk_id()));
         envelope.insert("message_id".to_owned(), json!(id));
         if let Some(block) = block {
@@ -278,6 +279,26 @@ impl OutputStream {
     }
 }
 
+/// Longest part of a path that an error shows.
+const MAX_SHOWN_PATH: usize = 100;
+
+/// What a delta sends, and its type if it has one. A whole message has; text appended, and a bare value for a place or for
+/// the props as a whole, keep the type of the message that they change.
+fn change(content: &Value, action: DeltaAction, path: &str) -> Result<(Map<String, Value>, Option<String>), SendError> {
+    let kind = content.get("type").and_then(Value::as_str);
+    let props = match (content, action) {
+        (Value::Object(envelope), _) if kind.is_some() => return Ok((envelope.clone(), kind.map(str::to_owned))),
+        (_, DeltaAction::Append | DeltaAction::Merge | DeltaAction::Set) if !path.is_empty() => nested(path, content.clone()),
+        (Value::Object(_), DeltaAction::Merge) => content.clone(),
+        (Value::String(text), _) => json!({"content": text}),
+        _ => return Err(SendError::NotAMessage { what: "content" }),
+    };
+    let mut envelope = Map::new();
+    envelope.insert("type".to_owned(), Value::Null);
+    envelope.insert("props".to_owned(), props);
+    Ok((envelope, (action == DeltaAction::Replace).then(|| "text".to_owned())))
+}
+
 /// A string is a text message; anything else must be an object with a string `type`.
 fn parse(what: &'static str, message: &Value) -> Result<Map<String, Value>, SendError> {
     match message {
@@ -289,77 +310,5 @@ fn parse(what: &'static str, message: &Value) -> Result<Map<String, Value>, Send
         }
         Value::Object(envelope) if envelope.get("type").is_some_and(Value::is_string) => Ok(envelope.clone()),
         _ => Err(SendError::NotAMessage { what }),
-    }
-}
-
-/// Applies a delta as Yao's client does; paths are relative to `props`.
-fn apply(props: &mut Value, delta: &Value, action: DeltaAction, path: &str) {
-    if path.is_empty() {
-        match action {
-            DeltaAction::Replace => *props = delta.clone(),
-            DeltaAction::Merge => merge(props, delta),
-            DeltaAction::Append | DeltaAction::Set => {
-                for (key, value) in delta.as_object().into_iter().flatten() {
-                    let Some(slot) = slot_at(props, key) else { continue };
-                    if action == DeltaAction::Append { append(slot, value) } else { *slot = value.clone() }
-                }
-            }
-        }
-        return;
-    }
-    let pointer = format!("/{}", path.replace('.', "/"));
-    let Some(value) = delta.pointer(&pointer) else { return };
-    let Some(slot) = slot_at(props, path) else { return };
-    match action {
-        DeltaAction::Append => append(slot, value),
-        DeltaAction::Replace | DeltaAction::Set => *slot = value.clone(),
-        DeltaAction::Merge => merge(slot, value),
-    }
-}
-
-/// Furthest that a path may reach beyond the end of an array.
-const MAX_ARRAY_GAP: usize = 1024;
-
-/// The value at a dotted path, with missing parents made; `None` if an index is far beyond the end.
-fn slot_at<'a>(props: &'a mut Value, path: &str) -> Option<&'a mut Value> {
-    let mut slot = props;
-    for segment in path.split('.') {
-        if let (true, Ok(index)) = (slot.is_array(), segment.parse::<usize>()) {
-            let items = slot.as_array_mut()?;
-            if index > items.len() + MAX_ARRAY_GAP {
-                return None;
-            }
-            if items.len() <= index {
-                items.resize(index + 1, Value::Null);
-            }
-            slot = items.get_mut(index)?;
-        } else {
-            if !slot.is_object() {
-                *slot = json!({});
-            }
-            slot = slot.as_object_mut()?.entry(segment).or_insert(Value::Null);
-        }
-    }
-    Some(slot)
-}
-
-fn append(slot: &mut Value, value: &Value) {
-    match (slot, value) {
-        (Value::String(text), Value::String(more)) => text.push_str(more),
-        (Value::Array(items), Value::Array(more)) => items.extend(more.iter().cloned()),
-        (Value::Array(items), more) => items.push(more.clone()),
-        (slot, value) => *slot = value.clone(),
-    }
-}
-
-fn merge(slot: &mut Value, value: &Value) {
-    match (slot, value) {
-        (Value::Object(target), Value::Object(source)) => {
-            for (key, value) in source {
-                merge(target.entry(key.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (_, Value::Null) => {}
-        (slot, value) => *slot = value.clone(),
     }
 }

@@ -1,86 +1,13 @@
 //! The one table of `ctx` operations: engines bind it, the dispatcher runs it.
 //!
-//! Invariant: an [`OpIndex`] is a position in [`TABLE`], whose order is part of no contract. Deliberately only data.
+//! Invariant: an [`OpIndex`] is a position in [`TABLE`], whose order is part of no contract. Deliberately only data; names,
+//! types and texts of arguments stand beside it in `signatures`.
 
 use greenroom_boundary::isolate::{CallbackAt, OpDecl, OpIndex, OpKind};
 
-/// An operation on the client's stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputVerb {
-    /// A whole message.
-    Send,
-    /// Opens a message.
-    SendStream,
-    /// Appends to a message.
-    Append,
-    /// Replaces a message's props.
-    Replace,
-    /// Merges into a message's props.
-    Merge,
-    /// Sets a part of a message's props.
-    Set,
-    /// Closes a message.
-    End,
-    /// Closes a block.
-    EndBlock,
-    /// A fresh message id.
-    MessageId,
-    /// A fresh block id.
-    BlockId,
-    /// A fresh thread id.
-    ThreadId,
-}
+use super::verbs::{AgentVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};
 
-/// Which key-value space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemorySpace {
-    /// One turn tree.
-    Context,
-    /// One conversation.
-    Chat,
-}
-
-/// An operation on a key-value space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryVerb {
-    /// Reads a value.
-    Get,
-    /// Writes a value.
-    Set,
-    /// Removes a key; `*` is a wildcard.
-    Del,
-    /// Whether a key exists.
-    Has,
-    /// All keys.
-    Keys,
-    /// How many keys.
-    Len,
-    /// Removes all keys.
-    Clear,
-    /// Adds to a counter.
-    Incr,
-    /// Subtracts from a counter.
-    Decr,
-    /// Reads and removes.
-    GetDel,
-}
-
-/// An operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// On the client's stream.
-    Output(OutputVerb),
-    /// On a key-value space.
-    Memory(MemorySpace, MemoryVerb),
-    /// Lists a server's tools.
-    ListTools,
-    /// Calls a tool.
-    CallTool,
-    /// Calls an agent.
-    CallAgent,
-    /// Streams a completion.
-    StreamLlm,
-}
+type Row = (Op, OpDecl);
 
 const fn inline(path: &'static str, min_args: usize) -> OpDecl {
     OpDecl { path, kind: OpKind::Inline, min_args, callback: None }
@@ -90,68 +17,135 @@ const fn awaiting(path: &'static str, min_args: usize) -> OpDecl {
     OpDecl { path, kind: OpKind::Await, min_args, callback: None }
 }
 
-const OPS: [(Op, OpDecl); 35] = {
-    use MemorySpace::{Chat, Context};
-    use MemoryVerb::{Clear, Decr, Del, Get, GetDel, Has, Incr, Keys, Len};
-    use Op::{CallAgent, CallTool, ListTools, Memory, Output, StreamLlm};
-    use OutputVerb::{Append, BlockId, End, EndBlock, Merge, MessageId, Replace, Send, SendStream, ThreadId};
-    let stream = OpDecl {
-        path: "llm.Stream",
-        kind: OpKind::Await,
-        min_args: 2,
-        callback: Some(CallbackAt { argument: 2, property: "onChunk" }),
+/// An awaiting operation whose options, at this argument, may hold `onChunk`.
+const fn chunked(path: &'static str, min_args: usize, argument: usize) -> OpDecl {
+    OpDecl { path, kind: OpKind::Await, min_args, callback: Some(CallbackAt { argument, property: "onChunk" }) }
+}
+
+const OUTPUT: &[Row] = &[
+    (Op::Output(OutputVerb::Send), inline("Send", 1)),
+    (Op::Output(OutputVerb::SendStream), inline("SendStream", 1)),
+    (Op::Output(OutputVerb::Append), inline("Append", 2)),
+    (Op::Output(OutputVerb::Replace), inline("Replace", 2)),
+    (Op::Output(OutputVerb::Merge), inline("Merge", 2)),
+    (Op::Output(OutputVerb::Set), inline("Set", 3)),
+    (Op::Output(OutputVerb::End), inline("End", 1)),
+    (Op::Output(OutputVerb::EndBlock), inline("EndBlock", 1)),
+    (Op::Output(OutputVerb::MessageId), inline("MessageID", 0)),
+    (Op::Output(OutputVerb::BlockId), inline("BlockID", 0)),
+    (Op::Output(OutputVerb::ThreadId), inline("ThreadID", 0)),
+];
+
+const WORK: &[Row] = &[
+    (Op::Mcp(McpVerb::ListTools), awaiting("mcp.ListTools", 1)),
+    (Op::Mcp(McpVerb::CallTool), awaiting("mcp.CallTool", 2)),
+    (Op::Mcp(McpVerb::CallTools), awaiting("mcp.CallTools", 2)),
+    (Op::Mcp(McpVerb::CallToolsParallel), awaiting("mcp.CallToolsParallel", 2)),
+    (Op::Mcp(McpVerb::ListResources), awaiting("mcp.ListResources", 1)),
+    (Op::Mcp(McpVerb::ReadResource), awaiting("mcp.ReadResource", 2)),
+    (Op::Mcp(McpVerb::ListPrompts), awaiting("mcp.ListPrompts", 1)),
+    (Op::Mcp(McpVerb::GetPrompt), awaiting("mcp.GetPrompt", 2)),
+    (Op::Mcp(McpVerb::All), awaiting("mcp.All", 1)),
+    (Op::Mcp(McpVerb::Any), awaiting("mcp.Any", 1)),
+    (Op::Mcp(McpVerb::Race), awaiting("mcp.Race", 1)),
+    (Op::Agent(AgentVerb::Call), chunked("agent.Call", 2, 2)),
+    (Op::Agent(AgentVerb::All), chunked("agent.All", 1, 1)),
+    (Op::Agent(AgentVerb::Any), chunked("agent.Any", 1, 1)),
+    (Op::Agent(AgentVerb::Race), chunked("agent.Race", 1, 1)),
+    (Op::Llm(LlmVerb::Stream), chunked("llm.Stream", 2, 2)),
+    (Op::Llm(LlmVerb::All), chunked("llm.All", 1, 1)),
+    (Op::Llm(LlmVerb::Any), chunked("llm.Any", 1, 1)),
+    (Op::Llm(LlmVerb::Race), chunked("llm.Race", 1, 1)),
+];
+
+const TRACE: &[Row] = &[
+    (Op::Trace(TraceVerb::Add), inline("trace.Add", 1)),
+    (Op::Trace(TraceVerb::Parallel), inline("trace.Parallel", 1)),
+    (Op::Trace(TraceVerb::Info), inline("trace.Info", 1)),
+    (Op::Trace(TraceVerb::Debug), inline("trace.Debug", 1)),
+    (Op::Trace(TraceVerb::Warn), inline("trace.Warn", 1)),
+    (Op::Trace(TraceVerb::Error), inline("trace.Error", 1)),
+    (Op::Trace(TraceVerb::SetOutput), inline("trace.SetOutput", 1)),
+    (Op::Trace(TraceVerb::SetMetadata), inline("trace.SetMetadata", 2)),
+    (Op::Trace(TraceVerb::Complete), inline("trace.Complete", 0)),
+    (Op::Trace(TraceVerb::Fail), inline("trace.Fail", 1)),
+    (Op::Trace(TraceVerb::MarkComplete), inline("trace.MarkComplete", 0)),
+    (Op::Trace(TraceVerb::IsComplete), inline("trace.IsComplete", 0)),
+    (Op::Trace(TraceVerb::CreateSpace), inline("trace.CreateSpace", 0)),
+    (Op::Trace(TraceVerb::SpaceSet), inline("trace.SpaceSet", 3)),
+    (Op::Trace(TraceVerb::SpaceGet), inline("trace.SpaceGet", 2)),
+    (Op::Trace(TraceVerb::SpaceHas), inline("trace.SpaceHas", 2)),
+    (Op::Trace(TraceVerb::SpaceDelete), inline("trace.SpaceDelete", 2)),
+    (Op::Trace(TraceVerb::SpaceClear), inline("trace.SpaceClear", 1)),
+    (Op::Trace(TraceVerb::SpaceKeys), inline("trace.SpaceKeys", 1)),
+];
+
+macro_rules! memory {
+    ($space:ident, $name:literal: $($verb:ident $min:literal),* $(,)?) => {
+        &[$((
+            Op::Memory(MemorySpace::$space, MemoryVerb::$verb),
+            inline(concat!("memory.", $name, ".", stringify!($verb)), $min),
+        )),*]
     };
-    [
-        (Output(Send), inline("Send", 1)),
-        (Output(SendStream), inline("SendStream", 1)),
-        (Output(Append), inline("Append", 2)),
-        (Output(Replace), inline("Replace", 2)),
-        (Output(Merge), inline("Merge", 2)),
-        (Output(OutputVerb::Set), inline("Set", 3)),
-        (Output(End), inline("End", 1)),
-        (Output(EndBlock), inline("EndBlock", 1)),
-        (Output(MessageId), inline("MessageID", 0)),
-        (Output(BlockId), inline("BlockID", 0)),
-        (Output(ThreadId), inline("ThreadID", 0)),
-        (ListTools, awaiting("mcp.ListTools", 1)),
-        (CallTool, awaiting("mcp.CallTool", 2)),
-        (CallAgent, awaiting("agent.Call", 2)),
-        (StreamLlm, stream),
-        (Memory(Context, Get), inline("memory.context.Get", 1)),
-        (Memory(Context, MemoryVerb::Set), inline("memory.context.Set", 2)),
-        (Memory(Context, Del), inline("memory.context.Del", 1)),
-        (Memory(Context, Has), inline("memory.context.Has", 1)),
-        (Memory(Context, Keys), inline("memory.context.Keys", 0)),
-        (Memory(Context, Len), inline("memory.context.Len", 0)),
-        (Memory(Context, Clear), inline("memory.context.Clear", 0)),
-        (Memory(Context, Incr), inline("memory.context.Incr", 1)),
-        (Memory(Context, Decr), inline("memory.context.Decr", 1)),
-        (Memory(Context, GetDel), inline("memory.context.GetDel", 1)),
-        (Memory(Chat, Get), inline("memory.chat.Get", 1)),
-        (Memory(Chat, MemoryVerb::Set), inline("memory.chat.Set", 2)),
-        (Memory(Chat, Del), inline("memory.chat.Del", 1)),
-        (Memory(Chat, Has), inline("memory.chat.Has", 1)),
-        (Memory(Chat, Keys), inline("memory.chat.Keys", 0)),
-        (Memory(Chat, Len), inline("memory.chat.Len", 0)),
-        (Memory(Chat, Clear), inline("memory.chat.Clear", 0)),
-        (Memory(Chat, Incr), inline("memory.chat.Incr", 1)),
-        (Memory(Chat, Decr), inline("memory.chat.Decr", 1)),
-        (Memory(Chat, GetDel), inline("memory.chat.GetDel", 1)),
-    ]
+}
+
+macro_rules! memory_space {
+    ($space:ident, $name:literal) => {
+        memory!($space, $name:
+            Get 1, Set 2, Del 1, Has 1, Keys 0, Len 0, Clear 0, Incr 1, Decr 1, GetDel 1, GetSet 2,
+            Push 2, Pop 1, Pull 2, PullAll 2, AddToSet 2,
+            ArrayLen 1, ArrayGet 2, ArraySet 3, ArraySlice 2, ArrayPage 3, ArrayAll 1)
+    };
+}
+
+const GROUPS: &[&[Row]] = &[
+    OUTPUT,
+    WORK,
+    memory_space!(Context, "context"),
+    memory_space!(Chat, "chat"),
+    memory_space!(User, "user"),
+    memory_space!(Team, "team"),
+    TRACE,
+];
+
+const LENGTH: usize = {
+    let (mut length, mut group) = (0, 0);
+    while group < GROUPS.len() {
+        length += GROUPS[group].len();
+        group += 1;
+    }
+    length
+};
+
+const OPS: [Row; LENGTH] = {
+    let mut ops = [OUTPUT[0]; LENGTH];
+    let (mut at, mut group) = (0, 0);
+    while group < GROUPS.len() {
+        let mut row = 0;
+        while row < GROUPS[group].len() {
+            ops[at] = GROUPS[group][row];
+            at += 1;
+            row += 1;
+        }
+        group += 1;
+    }
+    ops
 };
 
 /// What engines bind.
-pub static TABLE: [OpDecl; OPS.len()] = {
-    let mut table = [OPS[0].1; OPS.len()];
+pub static TABLE: [OpDecl; LENGTH] = {
+    let mut table = [OPS[0].1; LENGTH];
     let mut index = 0;
-    while index < OPS.len() {
+    while index < LENGTH {
         table[index] = OPS[index].1;
         index += 1;
     }
     table
 };
 
+static ROWS: [Row; LENGTH] = OPS;
+
 /// The operation and its declaration at a position of the table.
 pub fn op_at(index: OpIndex) -> Option<(Op, &'static OpDecl)> {
-    Some((OPS.get(index.0)?.0, &TABLE[index.0]))
+    Some((ROWS.get(index.0)?.0, &TABLE[index.0]))
 }

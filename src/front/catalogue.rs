@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 
 use crate::config::ServerKind;
 use crate::host::HostCore;
-use crate::router::{CallContext, NameTable, ToolEntry};
+use crate::router::{CallContext, CallError, NameTable, ToolEntry};
 
 /// The published tools.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     /// Published name to server and tool.
     pub tools: NameTable,
+    /// Why a server is left out, if one is.
+    pub failed: Option<CallError>,
 }
 
 impl Catalogue {
@@ -43,7 +45,9 @@ impl Catalogue {
         let tools = match core.router.list_tools(cx, &server).await {
             Ok(tools) => tools,
             Err(error) => {
-                tracing::warn!(server = %server, code = error.code(), "server left out of the list: {error}");
+                let reason = core.drivers.credentials.mask(&error.to_string());
+                tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
+                self.failed.get_or_insert(error);
                 return;
             }
         };

@@ -10,7 +10,7 @@ use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
 use greenroom_wire::{ClientHello, IncomingRequest, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello};
 use serde_json::value::to_raw_value;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Catalogue;
 use super::catalogue::external_servers;
@@ -130,19 +130,26 @@ impl Front {
     async fn call_tool(&self) -> Result<RawJson, RpcError> {
         let params = &self.call.params;
         let name = params["name"].as_str().ok_or_else(|| RpcError::invalid_params("`name` is missing or no string"))?;
-        let arguments = match params.get("arguments") {
-            None | Some(Value::Null) => json!({}),
-            Some(arguments @ Value::Object(_)) => arguments.clone(),
+        let mut forwarded = params.clone();
+        match params.get("arguments") {
+            None | Some(Value::Null) => forwarded["arguments"] = json!({}),
+            Some(Value::Object(_)) => {}
             Some(_) => return Err(RpcError::invalid_params("`arguments` must be an object")),
-        };
+        }
+        if forwarded.get("_meta").is_some_and(|meta| meta.as_object().is_none_or(Map::is_empty)) {
+            forwarded.as_object_mut().and_then(|params| params.shift_remove("_meta"));
+        }
         let cx = self.context();
         let catalogue = Catalogue::collect(&self.core, &cx).await;
         let Some(entry) = catalogue.tools.get(name) else {
+            // It may be a tool of a server that is out of reach: then that is the news.
+            if let Some(error) = catalogue.failed {
+                return Err(rpc(error));
+            }
             let hint = catalogue.tools.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
             return Err(RpcError::invalid_params(format!("unknown tool: {name}{hint}")));
         };
-        let meta = params.get("_meta").filter(|meta| meta.as_object().is_some_and(|meta| !meta.is_empty())).cloned();
-        let output = self.core.router.call_with_meta(&cx, &entry.server, &entry.tool, arguments, meta).await.map_err(rpc)?;
+        let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded).await.map_err(rpc)?;
         match output.raw {
             Some(raw) => Ok(raw),
             None => encode(&output.value),
@@ -155,7 +162,10 @@ impl Front {
         for server in self.resource_servers() {
             match self.core.router.list(&cx, &server, &self.call.method).await {
                 Ok(found) => items.extend(found),
-                Err(error) => tracing::warn!(server = %server, code = error.code(), "server left out of the list: {error}"),
+                Err(error) => {
+                    let reason = self.core.drivers.credentials.mask(&error.to_string());
+                    tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
+                }
             }
         }
         encode(&json!({key: items}))

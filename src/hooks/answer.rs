@@ -74,10 +74,32 @@ fn read_message(side: Side, current: &Message, value: &Value, reason: Option<Str
             }
         }
     }
+    keep_digits(&current.params, &mut message.params);
+    for (before, after) in [(&current.result, &mut message.result), (&current.error, &mut message.error)] {
+        if let (Some(before), Some(after)) = (before, after) {
+            keep_digits(before, after);
+        }
+    }
     if let Err(problem) = message.check() {
         return malformed(&problem);
     }
     if message == *current { Answer::Pass } else { Answer::Mutate { message: Box::new(message), reason } }
+}
+
+/// Numbers that a hook left alone keep their spelling, though a script's numbers cannot hold every digit of it.
+fn keep_digits(before: &Value, after: &mut Value) {
+    match (before, after) {
+        (Value::Number(old), Value::Number(new)) if old.as_f64() == new.as_f64() => new.clone_from(old),
+        (Value::Array(old), Value::Array(new)) => old.iter().zip(new).for_each(|(old, new)| keep_digits(old, new)),
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in new {
+                if let Some(old) = old.get(key) {
+                    keep_digits(old, value);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn reason_of(answer: &serde_json::Map<String, Value>) -> Option<String> {
@@ -95,7 +117,8 @@ fn malformed(message: &str) -> Answer {
     Answer::Malformed { message: message.to_owned() }
 }
 
-fn type_of(value: &Value) -> &'static str {
+/// A value's type in words, `a number`.
+pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -69,6 +69,16 @@ pub struct HookFailure {
     pub message: String,
 }
 
+impl HookFailure {
+    /// What the trace calls it: a limit of the hook's time is a timeout, whoever set it.
+    pub fn verdict(&self) -> HookVerdict {
+        match self.code.as_str() {
+            "HOOK_TIMEOUT" | "HOOK_WALL_LIMIT" | "HOOK_CPU_LIMIT" => HookVerdict::Timeout,
+            _ => HookVerdict::Error,
+        }
+    }
+}
+
 /// Asks one hook.
 #[async_trait]
 pub trait HookRunner: Send + Sync {
@@ -184,9 +194,8 @@ impl Exchange<'_> {
     }
 
     fn fail(&self, hook: &HookBinding, side: Side, method: &str, failure: HookFailure) -> Result<(), HookFailure> {
-        let verdict = if failure.code == "HOOK_TIMEOUT" { HookVerdict::Timeout } else { HookVerdict::Error };
-        let decision =
-            Decision { verdict, patch: None, reason: Some(failure.message.clone()), code: Some(failure.code.clone()) };
+        let (reason, code) = (Some(failure.message.clone()), Some(failure.code.clone()));
+        let decision = Decision { verdict: failure.verdict(), patch: None, reason, code };
         self.trace(hook, side, method, decision);
         if hook.fail_open || hook.mode == HookMode::Audit { Ok(()) } else { Err(failure) }
     }

@@ -15,6 +15,9 @@ use crate::config::parse_duration;
 /// Longest run of a hook that does not say otherwise.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The methods whose messages pass through hooks.
+const HOOKED: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
 /// Side of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
@@ -139,6 +142,9 @@ impl HookKey {
         if method.is_empty() {
             return Err(HookKeyError::NoMethod { text: text.to_owned() });
         }
+        if method != "*" && !HOOKED.contains(&method) {
+            return Err(HookKeyError::Method { method: method.to_owned() });
+        }
         let mut key = Self {
             matcher: Matcher { method: (method != "*").then(|| method.to_owned()), name: None, call_on_error: None },
             sides: vec![Side::Request, Side::Response],
@@ -217,6 +223,12 @@ pub enum HookKeyError {
     NoMethod {
         /// The key.
         text: String,
+    },
+    /// A method whose messages no hook sees.
+    #[error("hooks do not see {method:?}; they see tools/call, prompts/get and resources/read, or `*` for all of them")]
+    Method {
+        /// The method.
+        method: String,
     },
     /// An unknown parameter.
     #[error("unknown parameter {param:?}; known are {known}")]

@@ -6,10 +6,12 @@
 
 mod answer;
 mod cascade;
+pub mod explain;
 mod key;
 mod record;
 mod table;
 
+pub(crate) use answer::type_of;
 pub use cascade::{Exchange, HookFailure, HookRunner, Message};
 pub use key::{HookBinding, HookForm, HookKey, HookKeyError, HookTarget, Matcher, Side};
 pub use record::{MUTATIONS_KEY, MutationRecord};

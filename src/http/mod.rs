@@ -4,9 +4,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use greenroom_boundary::CancellationToken;
+use greenroom_boundary::{CancellationToken, clock};
 use greenroom_wire::FrameDuplex;
 use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo, mcp_router};
 use tokio::net::TcpListener;
@@ -17,13 +18,18 @@ use crate::host::Host;
 /// Path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
 
+/// How long the end waits for connections that do not end, such as one with half a request.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
 struct Sessions(Host);
 
 #[async_trait]
 impl Acceptor for Sessions {
     async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
         let host = self.0.clone();
-        tokio::spawn(async move { front::serve(&host, &session.id, duplex).await });
+        let name = host.core().session_name();
+        tracing::debug!(name, agent = session.headers.get("user-agent"), "new session");
+        tokio::spawn(async move { front::serve(&host, &name, duplex).await });
         Ok(())
     }
 }
@@ -49,8 +55,9 @@ impl HttpFront {
         format!("http://{}{MCP_PATH}", self.address)
     }
 
-    /// Serves `host` until `stop`.
+    /// Serves `host` until `stop`; clients that are still sending get a moment to end.
     pub async fn run(self, host: Host, allowed_origins: Vec<String>, stop: CancellationToken) -> std::io::Result<()> {
+        let clock = host.core().drivers.clock.clone();
         let mut options = ServerOptions::new(host.core().drivers.entropy.clone());
         options.allowed_origins = allowed_origins;
         let (router, sessions) = mcp_router(MCP_PATH, Arc::new(Sessions(host)), options);
@@ -59,6 +66,14 @@ impl HttpFront {
             ending.cancelled().await;
             sessions.shutdown();
         };
-        axum::serve(self.listener, router).with_graceful_shutdown(shutdown).await
+        let late = async {
+            stop.cancelled().await;
+            clock::sleep(clock.as_ref(), SHUTDOWN_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            served = axum::serve(self.listener, router).with_graceful_shutdown(shutdown).into_future() => served,
+            () = late => Ok(()),
+        }
     }
 }

@@ -14,7 +14,7 @@ use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
-use super::{CallContext, CallError, Output, Sent, Server, ServerRequest, nearest, tools};
+use super::{CallContext, CallError, OpenExchange, Output, Sent, Server, ServerRequest, nearest, tools};
 use crate::config::{HostConfig, ServerConfig};
 use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
 
@@ -89,14 +89,27 @@ impl Router {
         arguments: Value,
         meta: Option<Value>,
     ) -> Result<Output, CallError> {
-        let slot = self.slot(server)?;
-        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
-            return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint: String::new() });
-        };
-        let mut params = json!({"name": upstream, "arguments": arguments});
+        let mut params = json!({"name": tool, "arguments": arguments});
         if let Some(meta) = meta {
             params["_meta"] = meta;
         }
+        self.forward(cx, server, tool, params).await
+    }
+
+    /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in.
+    pub async fn forward(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        tool: &str,
+        mut params: Value,
+    ) -> Result<Output, CallError> {
+        let slot = self.slot(server)?;
+        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
+            let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
+            return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
+        };
+        params["name"] = json!(upstream);
         self.exchange(cx, server, Message::request("tools/call", params)).await
     }
 
@@ -200,16 +213,21 @@ impl Router {
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
         let sent = self.sent(cx, &boundary, span, message, left.clone());
+        let open = OpenExchange {
+            tracer: self.drivers.tracer.clone(),
+            scope: cx.scope.clone(),
+            agent: cx.agent.clone(),
+            span,
+            boundary,
+            method: message.method.clone(),
+            left,
+        };
         let inner = cx.within(span);
         let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), sent };
         let result = server.request(&inner, request).await;
-        if left.load(Ordering::SeqCst) && self.drivers.tracer.enabled() {
-            let (outcome, body) = match &result {
-                Ok(output) => (Outcome::Ok, json!({"result": output.value})),
-                Err(error) => (outcome_of(error), json!({"error": error.to_rpc()})),
-            };
-            let event = EventKind::Response { span, boundary, method: message.method.clone(), outcome, body, usage: None };
-            self.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+        match &result {
+            Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
+            Err(error) => open.close(outcome_of(error), || json!({"error": error.to_rpc()}), None),
         }
         result
     }
@@ -308,7 +326,15 @@ impl HookRunner for RouterHooks<'_> {
             let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
             return Err(HookFailure { code: "HOOK_ERROR".to_owned(), message: format!("hook {} failed: {text}", hook.id) });
         }
-        Ok(structured(&output.value))
+        Ok(structured(&output.value).or_else(|| other_json(&output.value)))
+    }
+}
+
+/// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).
+fn other_json(result: &Value) -> Option<Value> {
+    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([only]) => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
+        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, McpError, McpTarget, ServerAddress};
 use greenroom_boundary::trace::{Direction, EventKind, Outcome};
-use greenroom_boundary::{Drivers, RawJson, Scope, ServerName};
+use greenroom_boundary::{CancellationToken, Drivers, RawJson, Scope, ServerName};
 use greenroom_wire::{
     DropReason, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId,
     RequestOptions, RpcError, WireError, client_handshake,
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::{CallContext, CallError, Output, Server, ServerRequest};
+use super::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
 
 /// Deadline of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,6 +39,9 @@ pub struct ExternalServer {
     tool_timeout: Duration,
     drivers: Drivers,
     connection: Mutex<Option<Connection>>,
+    /// How many handshakes ran into their deadline, and what the last one said.
+    silent: std::sync::Mutex<(u64, Option<CallError>)>,
+    closing: CancellationToken,
     lists: std::sync::Mutex<std::collections::BTreeMap<String, (u64, Vec<Value>)>>,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
@@ -66,6 +69,8 @@ impl ExternalServer {
             tool_timeout,
             drivers,
             connection: Mutex::new(None),
+            silent: std::sync::Mutex::default(),
+            closing: CancellationToken::new(),
             lists: std::sync::Mutex::default(),
             generation: Arc::default(),
             open: Arc::default(),
@@ -73,9 +78,19 @@ impl ExternalServer {
     }
 
     async fn connection(&self, cx: &CallContext) -> Result<Connection, CallError> {
+        let silent_before = self.silent().0;
         let mut slot = self.connection.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.peer.is_closed()) {
             return Ok(connection.clone());
+        }
+        if self.closing.is_cancelled() {
+            return Err(self.shut());
+        }
+        // Callers that waited for a handshake that nobody answered would else wait out the deadline one after another.
+        if let (times, Some(error)) = &*self.silent()
+            && *times > silent_before
+        {
+            return Err(error.clone());
         }
         let target = McpTarget { server: self.name.clone(), address: self.address.clone() };
         let duplex = self.drivers.mcp.open(&target, &cx.cancel).await?;
@@ -89,17 +104,39 @@ impl ExternalServer {
         self.generation.fetch_add(1, Ordering::SeqCst);
         let options = PeerOptions { clock: self.drivers.clock.clone(), name: self.name.to_string() };
         let peer = Peer::start(duplex, handler, options);
-        match self.handshake(cx, &peer).await {
+        let mut guard = Unfinished(Some(peer.clone()));
+        let begun = self.drivers.clock.now();
+        let shaken = tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(self.shut()),
+            shaken = self.handshake(cx, &peer) => shaken,
+        };
+        match shaken {
             Ok(capabilities) => {
+                guard.0 = None;
                 let connection = Connection { peer, capabilities };
                 *slot = Some(connection.clone());
                 Ok(connection)
             }
             Err(error) => {
+                guard.0 = None;
                 peer.close().await;
+                if self.drivers.clock.now() >= begun.after(HANDSHAKE_TIMEOUT) {
+                    let mut silent = self.silent();
+                    *silent = (silent.0 + 1, Some(error.clone()));
+                }
                 Err(error)
             }
         }
+    }
+
+    fn silent(&self) -> std::sync::MutexGuard<'_, (u64, Option<CallError>)> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shut(&self) -> CallError {
+        let message = "the host is shutting down".to_owned();
+        CallError::Unavailable(McpError::Closed { server: self.name.to_string(), message })
     }
 
     async fn handshake(&self, cx: &CallContext, peer: &Peer) -> Result<Value, CallError> {
@@ -117,18 +154,28 @@ impl ExternalServer {
             body: json!({"params": {"protocolVersion": self.version.as_str()}}),
         };
         let mut options = RequestOptions::within(HANDSHAKE_TIMEOUT);
-        let (on_send_tracer, on_send_scope, on_send_agent) = (tracer.clone(), scope.clone(), agent.clone());
-        options.on_send = Some(Box::new(move |_, _| on_send_tracer.emit(&on_send_scope, on_send_agent.as_ref(), request)));
-        let result = client_handshake(peer, &info, &capabilities, self.version, options).await;
-        let (outcome, body) = match &result {
-            Ok(server) => (Outcome::Ok, json!({"result": value_of(&server.raw)})),
-            Err(error) => (Outcome::Error, json!({"error": {"code": error.code(), "message": error.to_string()}})),
+        let left = Arc::new(AtomicBool::new(false));
+        let open = OpenExchange {
+            tracer: tracer.clone(),
+            scope: scope.clone(),
+            agent: agent.clone(),
+            span,
+            boundary,
+            method: "initialize".to_owned(),
+            left: left.clone(),
         };
-        tracer.emit(
-            &scope,
-            agent.as_ref(),
-            EventKind::Response { span, boundary, method: "initialize".to_owned(), outcome, body, usage: None },
-        );
+        options.on_send = Some(Box::new(move |_, _| {
+            left.store(true, Ordering::SeqCst);
+            tracer.emit(&scope, agent.as_ref(), request);
+        }));
+        let result = client_handshake(peer, &info, &capabilities, self.version, options).await;
+        match &result {
+            Ok(server) => open.close(Outcome::Ok, || json!({"result": value_of(&server.raw)}), None),
+            Err(error) => {
+                let body = || json!({"error": {"code": error.code(), "message": error.to_string()}});
+                open.close(Outcome::Error, body, None);
+            }
+        }
         match result {
             Ok(server) => Ok(value_of(&server.raw).get("capabilities").cloned().unwrap_or_default()),
             Err(error) => Err(CallError::Unavailable(McpError::Unreachable {
@@ -153,15 +200,22 @@ impl ExternalServer {
         }
     }
 
-    async fn fetch_list(&self, cx: &CallContext, connection: &Connection, method: &str) -> Result<Vec<Value>, CallError> {
+    /// Every page of a list, and whether no page failed.
+    async fn fetch_list(
+        &self,
+        cx: &CallContext,
+        connection: &Connection,
+        method: &str,
+    ) -> Result<(Vec<Value>, bool), CallError> {
         let Some((key, capability)) = list_key(method) else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), true));
         };
         if connection.capabilities.get(capability).is_none() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), true));
         }
         let mut items: Vec<Value> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
+        let mut cursors = std::collections::BTreeSet::new();
         let mut cursor: Option<Value> = None;
         for page in 0..MAX_PAGES {
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
@@ -169,7 +223,7 @@ impl ExternalServer {
                 Ok(output) => output.value,
                 Err(error) if page > 0 => {
                     self.warn(cx, "list_incomplete", json!({"method": method, "error": error.to_string()}));
-                    return Ok(items);
+                    return Ok((items, false));
                 }
                 Err(error) => return Err(error),
             };
@@ -180,16 +234,16 @@ impl ExternalServer {
                 }
             }
             match result.get("nextCursor").filter(|next| !next.is_null()) {
-                None => return Ok(items),
-                Some(next) if cursor.as_ref() == Some(next) => {
+                None => return Ok((items, true)),
+                Some(next) if !cursors.insert(next.to_string()) => {
                     self.warn(cx, "cursor_repeated", json!({"method": method, "cursor": next}));
-                    return Ok(items);
+                    return Ok((items, true));
                 }
                 Some(next) => cursor = Some(next.clone()),
             }
         }
         self.warn(cx, "list_too_long", json!({"method": method, "pages": MAX_PAGES}));
-        Ok(items)
+        Ok((items, true))
     }
 
     /// One page of a list, traced as an exchange of its own.
@@ -203,20 +257,24 @@ impl ExternalServer {
             tool_call: None,
             body: json!({"params": params}),
         };
-        let (on_send, scope, agent, leaving) = (tracer.clone(), cx.scope.clone(), cx.agent.clone(), left.clone());
+        let open = OpenExchange {
+            tracer: tracer.clone(),
+            scope: cx.scope.clone(),
+            agent: cx.agent.clone(),
+            span,
+            boundary: self.boundary(),
+            method: method.to_owned(),
+            left: left.clone(),
+        };
+        let (scope, agent) = (cx.scope.clone(), cx.agent.clone());
         let sent: super::Sent = Box::new(move || {
-            leaving.store(true, Ordering::SeqCst);
-            on_send.emit(&scope, agent.as_ref(), request);
+            left.store(true, Ordering::SeqCst);
+            tracer.emit(&scope, agent.as_ref(), request);
         });
         let result = self.exchange(cx, connection, method, params, Some(sent)).await;
-        if left.load(Ordering::SeqCst) && tracer.enabled() {
-            let (outcome, body) = match &result {
-                Ok(output) => (Outcome::Ok, json!({"result": output.value})),
-                Err(error) => (super::call::outcome_of(error), json!({"error": error.to_rpc()})),
-            };
-            let event =
-                EventKind::Response { span, boundary: self.boundary(), method: method.to_owned(), outcome, body, usage: None };
-            tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+        match &result {
+            Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
+            Err(error) => open.close(super::call::outcome_of(error), || json!({"error": error.to_rpc()}), None),
         }
         result
     }
@@ -248,7 +306,12 @@ impl ExternalServer {
             .request(method, Some(params), options)
             .await
             .map_err(|error| self.call_error(method, limit, error))?;
-        Ok(Output { value: value_of(&raw), raw: Some(raw) })
+        let value = serde_json::from_str(raw.get()).unwrap_or_else(|error| {
+            // A number beyond 64 bits, say. The bytes can still be passed on; hooks and models see `null`.
+            self.warn(cx, "result_unreadable", json!({"method": method, "message": error.to_string()}));
+            Value::Null
+        });
+        Ok(Output { value, raw: Some(raw) })
     }
 
     fn warn(&self, cx: &CallContext, code: &str, body: Value) {
@@ -285,8 +348,10 @@ impl Server for ExternalServer {
         if let Some((_, items)) = cached.filter(|(made_at, _)| *made_at == generation) {
             return Ok(items);
         }
-        let items = self.fetch_list(cx, &connection, method).await?;
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), (generation, items.clone()));
+        let (items, complete) = self.fetch_list(cx, &connection, method).await?;
+        if complete {
+            self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), (generation, items.clone()));
+        }
         Ok(items)
     }
 
@@ -300,8 +365,20 @@ impl Server for ExternalServer {
     }
 
     async fn close(&self) {
+        self.closing.cancel();
         if let Some(connection) = self.connection.lock().await.take() {
             connection.peer.close().await;
+        }
+    }
+}
+
+/// A connection whose handshake is under way. If its caller gives up, nobody else knows of it, so it is closed.
+struct Unfinished(Option<Peer>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(peer) = self.0.take() {
+            tokio::spawn(async move { peer.close().await });
         }
     }
 }

@@ -8,6 +8,7 @@ mod context;
 mod error;
 mod external;
 mod names;
+mod open;
 mod server;
 mod tools;
 
@@ -17,4 +18,6 @@ pub use context::{CallContext, ProgressSink};
 pub use error::CallError;
 pub use external::ExternalServer;
 pub use names::{NameTable, ToolEntry, nearest};
+pub(crate) use open::OpenExchange;
 pub use server::{Output, Sent, Server, ServerRequest};
+pub(crate) use tools::upstream_name;

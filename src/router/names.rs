@@ -45,6 +45,7 @@ impl NameTable {
         let clean: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect();
         let clean: String = clean.chars().take(MAX_NAME_CHARS).collect();
+        let clean = if clean.is_empty() { "tool".to_owned() } else { clean };
         let mut name = clean.clone();
         let mut number = 2;
         while self.entries.contains_key(&name) {

@@ -33,8 +33,14 @@ pub(super) fn shown(config: &ServerConfig, upstream: Vec<Value>) -> Vec<(String,
     tools
 }
 
+/// The names that the overrides show.
+pub(super) fn shown_names(config: &ServerConfig) -> Vec<String> {
+    let names = config.tool_overrides.iter().map(|(upstream, change)| change.name.as_deref().unwrap_or(upstream));
+    names.map(|name| format!("{}{name}", config.tool_prefix)).collect()
+}
+
 /// The upstream name of a shown tool by the overrides alone; `None` if the overrides hide it.
-pub(super) fn upstream_name(config: &ServerConfig, shown: &str) -> Option<String> {
+pub(crate) fn upstream_name(config: &ServerConfig, shown: &str) -> Option<String> {
     let bare = shown.strip_prefix(config.tool_prefix.as_str())?;
     if config.tool_overrides.is_empty() {
         return Some(bare.to_owned());

@@ -3,6 +3,7 @@
 //! Invariant: a script is read once per host; what runs is what was read. Deliberately no watching of files yet.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use greenroom_boundary::isolate::Script;
@@ -36,6 +37,14 @@ impl ScriptError {
     }
 }
 
+/// The text of a regular file: a pipe or a device may never end.
+fn read(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    std::fs::read_to_string(path)
+}
+
 /// Scripts by where they come from.
 #[derive(Debug, Default)]
 pub struct ScriptLibrary(Mutex<BTreeMap<String, Arc<Script>>>);
@@ -49,8 +58,7 @@ impl ScriptLibrary {
                 if let Some(script) = self.get(&name) {
                     return Ok(script);
                 }
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| ScriptError::Read { path: name.clone(), message: error.to_string() })?;
+                let text = read(path).map_err(|error| ScriptError::Read { path: name.clone(), message: error.to_string() })?;
                 (name, text)
             }
             ScriptConfig::Inline { name, code } => match self.get(name) {

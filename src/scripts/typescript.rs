@@ -47,10 +47,33 @@ impl ScriptSyntaxError {
     }
 }
 
+/// Largest source, in bytes. The parser descends once per level of nesting, and a byte can be a level: the stack that it is
+/// given grows with the source, so a source has to end somewhere.
+const MAX_SOURCE_BYTES: usize = 1 << 20;
+/// Stack per byte of source: more than a level takes in a build without optimization.
+const STACK_BYTES_PER_SOURCE_BYTE: usize = 4 << 10;
+/// Stack for any source.
+const STACK_BYTES: usize = 4 << 20;
+
 /// Turns the source of a `.ts` or `.js` file into JavaScript with the same positions.
 ///
-/// JavaScript comes back unchanged; both are checked for syntax.
+/// JavaScript comes back unchanged; both are checked for syntax. Source nested however deep is parsed or refused: it has a
+/// stack of its own, of which only what is used takes memory.
 pub fn strip_types(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSyntaxError> {
+    let refuse = |message: String| ScriptSyntaxError::at(file_name, source, 0, message);
+    if source.len() > MAX_SOURCE_BYTES {
+        return Err(refuse(format!("a script may have {MAX_SOURCE_BYTES} bytes, this has {}; leave code out", source.len())));
+    }
+    std::thread::scope(|scope| {
+        let stack_bytes = STACK_BYTES + source.len() * STACK_BYTES_PER_SOURCE_BYTE;
+        let parser = std::thread::Builder::new().name("greenroom-parser".to_owned()).stack_size(stack_bytes);
+        let parsed = parser.spawn_scoped(scope, || strip_on_this_stack(file_name, source));
+        let parsed = parsed.map_err(|error| refuse(format!("no stack of {stack_bytes} bytes to parse it on: {error}")))?;
+        parsed.join().unwrap_or_else(|_| Err(refuse("the parser failed on it; report this with the script".to_owned())))
+    })
+}
+
+fn strip_on_this_stack(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSyntaxError> {
     let path = std::path::Path::new(file_name);
     let is_typescript =
         path.extension().is_some_and(|ext| ["ts", "mts", "cts"].iter().any(|known| ext.eq_ignore_ascii_case(known)));

@@ -3,6 +3,8 @@
 //! Invariant: nothing runs outside the runner's confinement. Deliberately only `bash` so far.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +14,7 @@ use greenroom_boundary::cli::{CliEvent, CliExit, CliLimits, CommandSpec};
 use greenroom_boundary::trace::{EventKind, Outcome};
 use serde_json::{Value, json};
 
-use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
 
 /// Deadline of a command that does not say otherwise.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -52,10 +54,17 @@ impl SystemServer {
             body: json!({"argv": spec.argv}),
         };
         tracer.emit(&cx.scope, cx.agent.as_ref(), request);
+        let open = OpenExchange {
+            tracer: tracer.clone(),
+            scope: cx.scope.clone(),
+            agent: cx.agent.clone(),
+            span,
+            boundary,
+            method: "run".to_owned(),
+            left: Arc::new(AtomicBool::new(true)),
+        };
         let (outcome, result) = self.run(cx, spec).await;
-        let response =
-            EventKind::Response { span, boundary, method: "run".to_owned(), outcome, body: result.clone(), usage: None };
-        tracer.emit(&cx.scope, cx.agent.as_ref(), response);
+        open.close(outcome, || result.clone(), None);
         Ok(result)
     }
 

@@ -5,6 +5,7 @@
 mod cassette_doubles;
 mod cassette_format;
 mod cassette_replay;
+mod cover;
 mod drivers;
 mod fake_host;
 mod faults;

@@ -1,0 +1,211 @@
+//! The hooks of a config as coverage counts them: what can come of each, how deep, after which others.
+//!
+//! Invariant: order comes from the table that the router uses, so that coverage cannot disagree with the host. What a
+//! script calls under a name that it computes is not seen: list such servers in the agent's `mcp`. Deliberately nothing
+//! is run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use greenroom_boundary::trace::{HookMode, HookPhase};
+use greenroom_boundary::{AgentId, ServerName};
+use greenroom_harness::cover::{DeclaredHook, HookDepth, HookFormName, HookOutcome};
+
+use super::reach::Reach;
+use crate::config::{AgentConfig, HostConfig, ScriptConfig, ServerKind};
+use crate::hooks::{HookBinding, HookForm, HookTable, HookTarget, Side};
+
+/// The text of a script; empty if it cannot be read.
+pub(super) fn code(script: &ScriptConfig) -> String {
+    match script {
+        ScriptConfig::File(path) => std::fs::read_to_string(path).unwrap_or_default(),
+        ScriptConfig::Inline { code, .. } => code.clone(),
+    }
+}
+
+/// All hooks of a config.
+pub(super) fn hooks(config: &HostConfig) -> Vec<DeclaredHook> {
+    let reach = Reach::of(config);
+    let mut all = Vec::new();
+    message_hooks(config, &reach, &mut all);
+    for (id, agent) in &config.agents {
+        agent_hooks(config, &reach, id, agent, &mut all);
+    }
+    all
+}
+
+/// `(method, name)` pairs that tell all matchers of a server apart.
+pub(super) fn samples(config: &HostConfig, server: &ServerName) -> Vec<(String, String)> {
+    let own = || config.hooks.iter().filter(|hook| hook.server == *server).map(|hook| &hook.binding.matcher);
+    let mut methods: BTreeSet<String> = own().filter_map(|matcher| matcher.method.clone()).collect();
+    methods.insert(CALL.to_owned());
+    let mut names: BTreeSet<String> = own().filter_map(|matcher| matcher.name.clone()).collect();
+    names.insert(String::new());
+    methods.iter().flat_map(|method| names.iter().map(move |name| (method.clone(), name.clone()))).collect()
+}
+
+/// The only method by which agents, scripts and hooks call servers.
+pub(super) const CALL: &str = "tools/call";
+
+fn message_hooks(config: &HostConfig, reach: &Reach, all: &mut Vec<DeclaredHook>) {
+    let table = HookTable::new(&config.hooks);
+    let servers: BTreeSet<&ServerName> = config.hooks.iter().map(|hook| &hook.server).collect();
+    for server in servers {
+        let first = all.len();
+        let own: Vec<&HookBinding> =
+            config.hooks.iter().filter(|hook| hook.server == *server).map(|hook| &hook.binding).collect();
+        let place = |hook: &HookBinding| own.iter().position(|known| *known == hook);
+        let mut before: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (method, name) in samples(config, server) {
+            let chain = table.chain(server, &method, &name, &[]);
+            for side in [chain.request, chain.response] {
+                let places: Vec<usize> = side.iter().filter_map(place).collect();
+                for (later, hook) in places.iter().enumerate() {
+                    let earlier = places[..later].iter().filter(|earlier| meet(own[**earlier], own[*hook]));
+                    before.entry(*hook).or_default().extend(earlier);
+                }
+            }
+        }
+        for (index, binding) in own.iter().enumerate() {
+            let earlier: Vec<usize> = before.remove(&index).unwrap_or_default().into_iter().collect();
+            let ends = earlier.iter().any(|place| ends_chain(own[*place]));
+            let mut hook = message_hook(config, reach, server, binding, ends);
+            hook.after = earlier.iter().map(|place| first + place).collect();
+            all.push(hook);
+        }
+    }
+}
+
+/// Whether both look at some answer.
+fn meet(a: &HookBinding, b: &HookBinding) -> bool {
+    match (a.matcher.call_on_error, b.matcher.call_on_error) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    }
+}
+
+/// Whether its failure ends the chain. A validator is not counted on: the ones behind it may be asked all the same.
+fn ends_chain(hook: &HookBinding) -> bool {
+    hook.form.is_mutator() && hook.mode == HookMode::Enforce && !hook.fail_open
+}
+
+fn message_hook(
+    config: &HostConfig,
+    reach: &Reach,
+    server: &ServerName,
+    binding: &HookBinding,
+    can_be_skipped: bool,
+) -> DeclaredHook {
+    let mut cannot = BTreeMap::new();
+    let mut never = |outcome: HookOutcome, reason: &str| drop(cannot.insert(outcome, reason.to_owned()));
+    let form = match binding.form {
+        HookForm::Envelope { may_mutate: true } => HookFormName::Envelope,
+        HookForm::Envelope { may_mutate: false } => {
+            never(HookOutcome::Mutated, "under `!mutate:` a change is a refusal");
+            HookFormName::EnvelopeValidator
+        }
+        HookForm::Mutate => {
+            never(HookOutcome::Rejected, "it returns a message: it has no word for refusing one");
+            HookFormName::Mutate
+        }
+        HookForm::Validate => {
+            never(HookOutcome::Mutated, "it returns a verdict: it has no word for another message");
+            HookFormName::Validate
+        }
+    };
+    if !can_be_skipped {
+        never(HookOutcome::Skipped, "no mutator that fails closed runs before it");
+    }
+    if !is_script(config, &binding.target) {
+        never(HookOutcome::Heap, "its target is no script: its memory is not the host's");
+    }
+    let kind = match config.servers.get(server).map(|server| &server.kind) {
+        Some(ServerKind::External(_)) => "mcp",
+        Some(_) => "server",
+        None => "agent",
+    };
+    let (depths, not_deeper) = reach.message(server, binding);
+    DeclaredHook {
+        id: binding.id.clone(),
+        form,
+        phase: if binding.side == Side::Request { HookPhase::Request } else { HookPhase::Response },
+        boundary: format!("{kind}.{server}"),
+        method: binding.matcher.method.clone(),
+        mode: binding.mode,
+        depths,
+        not_deeper,
+        cannot,
+        after: Vec::new(),
+        ends_silently: false,
+    }
+}
+
+fn is_script(config: &HostConfig, target: &HookTarget) -> bool {
+    matches!(config.servers.get(&target.server).map(|server| &server.kind), Some(ServerKind::Script(_)))
+}
+
+fn agent_hooks(config: &HostConfig, reach: &Reach, id: &AgentId, agent: &AgentConfig, all: &mut Vec<DeclaredHook>) {
+    let (depths, not_deeper) = reach.agent(id);
+    let plain = |hook: String, form: HookFormName, phase: HookPhase| DeclaredHook {
+        id: hook,
+        form,
+        phase,
+        boundary: format!("agent.{id}"),
+        method: Some("turn".to_owned()),
+        mode: HookMode::Enforce,
+        depths: depths.clone(),
+        not_deeper: not_deeper.clone(),
+        cannot: BTreeMap::new(),
+        after: Vec::new(),
+        ends_silently: true,
+    };
+    let needs_model = agent.connector.is_some();
+    let own = [
+        (HookPhase::Config, &agent.hooks.config),
+        (HookPhase::Request, &agent.hooks.request),
+        (HookPhase::Response, &agent.hooks.response),
+    ];
+    for (phase, targets) in own {
+        let first = all.len();
+        for (place, target) in targets.iter().enumerate() {
+            let form = if target.may_mutate { HookFormName::Turn } else { HookFormName::TurnValidator };
+            let mut hook = plain(target.to_string(), form, phase);
+            hook.cannot = turn_cannot(target.may_mutate, is_script(config, target));
+            hook.after = (first..first + place).collect();
+            if phase != HookPhase::Config && !needs_model {
+                hook.depths.clear();
+                "the agent asks no model".clone_into(&mut hook.not_deeper);
+            }
+            all.push(hook);
+        }
+    }
+    let code = agent.script.as_ref().map(code).unwrap_or_default();
+    let functions = [("Create", HookFormName::Create, HookPhase::Create), ("Next", HookFormName::Next, HookPhase::Next)];
+    for (function, form, phase) in functions.into_iter().filter(|(function, ..)| has_word(&code, function)) {
+        let mut hook = plain(format!("{id}/{function}"), form, phase);
+        let refusing = "it has no word for refusing: what it throws is a failure";
+        hook.cannot.insert(HookOutcome::Rejected, refusing.to_owned());
+        hook.cannot.insert(HookOutcome::Skipped, "it is alone in its chain".to_owned());
+        all.push(hook);
+    }
+}
+
+fn turn_cannot(may_mutate: bool, is_script: bool) -> BTreeMap<HookOutcome, String> {
+    let ended = "a turn that a hook ended records nothing of the hooks behind it";
+    let mut cannot = BTreeMap::from([(HookOutcome::Skipped, ended.to_owned())]);
+    if !may_mutate {
+        cannot.insert(HookOutcome::Mutated, "under `!mutate:` a change is a refusal".to_owned());
+    }
+    if !is_script {
+        cannot.insert(HookOutcome::Heap, "its target is no script: its memory is not the host's".to_owned());
+    }
+    cannot
+}
+
+fn has_word(code: &str, word: &str) -> bool {
+    code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).any(|part| part == word)
+}
+
+/// The depth classes of a set of depths.
+pub(super) fn classes(depths: &BTreeSet<usize>) -> BTreeSet<HookDepth> {
+    depths.iter().map(|depth| HookDepth::of(u32::try_from(*depth).unwrap_or(u32::MAX))).collect()
+}

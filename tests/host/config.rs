@@ -1,0 +1,210 @@
+//! `greenroom.yaml`: what is refused, with which words, and what placeholders become.
+
+use std::path::Path;
+
+use greenroom::config::{ExpandError, HostConfig, ServerKind, Variables, load_text};
+use greenroom_boundary::ServerName;
+use greenroom_boundary::mcp::ServerAddress;
+use proptest::prelude::*;
+use test_case::test_case;
+
+fn variables() -> Variables {
+    let pairs = [("TOK", "s3cret"), ("EMPTY", ""), ("NESTED", "${TOK}"), ("BREAK", "a\nb"), ("QUOTE", "a\"b")];
+    Variables::new(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())))
+}
+
+fn load(text: &str) -> Result<HostConfig, String> {
+    load_text("greenroom.yaml", text, Path::new("base"), &variables()).map_err(|error| error.to_string())
+}
+
+fn address(config: &HostConfig, server: &str) -> ServerAddress {
+    match &config.servers[&ServerName::new(server)].kind {
+        ServerKind::External(address) => address.clone(),
+        other => panic!("{server} is {other:?}"),
+    }
+}
+
+#[test_case(
+    "agents:\n  desk:\n    modle: openai/x\n",
+    "CONFIG_SHAPE", "greenroom.yaml:3:5:", "modle", "model"; "misspelt key with the nearest one"
+)]
+#[test_case("agents:\n  desk: [a]\n", "CONFIG_SHAPE", "greenroom.yaml:2:9:", "", ""; "wrong type")]
+#[test_case("agents:\n  desk:\n    temperature: warm\n", "CONFIG_SHAPE", "greenroom.yaml:3:18:", "", ""; "text for a number")]
+#[test_case("mcpServers:\n  a: {url: 'http://x'}\n  a: {url: 'http://y'}\n", "CONFIG_SHAPE", "greenroom.yaml:3:3:", "a", ""; "duplicate key")]
+#[test_case("agents:\n  desk: {model: x\n", "CONFIG_SHAPE", "greenroom.yaml:", "", ""; "unclosed brace")]
+#[test_case("agents:\n\tdesk: {}\n", "CONFIG_SHAPE", "greenroom.yaml:2:", "", ""; "tab")]
+fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word: &str, nearest: &str) {
+    let error = load_text("greenroom.yaml", text, Path::new(""), &variables()).unwrap_err();
+    let message = error.to_string();
+    assert_eq!(error.code(), code, "{message}");
+    for part in [place, word, nearest] {
+        assert!(message.contains(part), "{part:?} is missing in:\n{message}");
+    }
+}
+
+#[test_case(
+    "agents: {desk: {tools: [shp]}}\nmcpServers: {shop: {url: 'http://x'}}",
+    "greenroom.yaml: agents.desk.tools: no server or agent is named \"shp\"; did you mean \"shop\"?"; "unknown server of a tool"
+)]
+#[test_case(
+    "agents: {desk: {tools: [zzzzzz/buy]}}",
+    "greenroom.yaml: agents.desk.tools: no server or agent is named \"zzzzzz\"; add it to mcpServers or agents"; "nothing near"
+)]
+#[test_case(
+    "agents: {desk: {agents: [bling]}, billing: {}}\npublish: {entrypoint: desk}",
+    "greenroom.yaml: agents.desk.agents: no agent is named \"bling\"; did you mean \"billing\"?"; "unknown agent"
+)]
+#[test_case(
+    "agents: {shop: {}}\nmcpServers: {shop: {url: 'http://x'}}",
+    "greenroom.yaml: agents.shop: an agent and a server may not share a name; rename one"; "name clash"
+)]
+#[test_case(
+    "agents: {nanobot.meta: {}}",
+    "greenroom.yaml: agents.nanobot.meta: an agent and a server may not share a name; rename one"; "clash with a built in one"
+)]
+#[test_case(
+    "agents: {a: {}, b: {}}",
+    "greenroom.yaml: publish.entrypoint: there are several agents; name those that clients talk to"; "no entrypoint"
+)]
+#[test_case(
+    "publish: {mcpServers: shp}\nmcpServers: {shop: {url: 'http://x'}}",
+    "greenroom.yaml: publish: no server or agent is named \"shp\"; did you mean \"shop\"?"; "unknown published server"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: 'http://x', hooks: {tools/call: polcy/check}}, policy: {script: p.js}}",
+    "greenroom.yaml: mcpServers.shop.hooks: no server or agent is named \"polcy\"; did you mean \"policy\"?"; "unknown hook target"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: 'http://x', hooks: {tools/call: check}}}",
+    "greenroom.yaml: mcpServers.shop.hooks.tools/call: \"check\" is not a hook target; write `server/tool` or `!mutate:server/tool`"; "no target"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: 'http://x', hooks: {'tools/call?prio=1': shop/t}}}",
+    "greenroom.yaml: mcpServers.shop.hooks.tools/call?prio=1: unknown parameter \"prio\"; known are name, direction, callOnError, priority, timeout, failOpen, mode"; "bad key"
+)]
+#[test_case(
+    "agents: {desk: {hooks: {respond: nanobot.meta/list_agents}}}",
+    "greenroom.yaml: agents.desk.hooks.respond: an agent has the hooks `config`, `request` and `response`"; "unknown agent hook"
+)]
+#[test_case(
+    "mcpServers: {shop: {}}",
+    "greenroom.yaml: mcpServers.shop: give it `command`, `url` or `script`; built in are only nanobot.meta, nanobot.system"; "empty server"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: 'http://x', command: x}}",
+    "greenroom.yaml: mcpServers.shop: give it exactly one of `command`, `url` and `script`"; "two ways to reach it"
+)]
+#[test_case(
+    "hooks: {tools/call: nanobot.meta/list_agents}",
+    "greenroom.yaml: hooks.tools/call: top-level hooks are not supported yet; put them on a server or an agent"; "top level hooks"
+)]
+#[test_case(
+    "env: {B: second key, A: first key}",
+    "greenroom.yaml: env: missing required environment variables: A (first key), B (second key); set them, or mark them optional"; "missing variables"
+)]
+#[test_case(
+    "policy: {spec: '2024-11-05'}",
+    "greenroom.yaml: policy.spec: \"2024-11-05\" is not a supported protocol revision; use 2025-11-25, 2025-06-18 or 2025-03-26"; "unknown revision"
+)]
+#[test_case(
+    "llmProviders: {main: {dialect: OpenAIChatCompletions, apiKey: '${NOPE}'}}",
+    "greenroom.yaml: llmProviders.main.apiKey: variable NOPE is not set; set it in the environment or write ${NOPE:-default}"; "unset key of a provider"
+)]
+fn a_wrong_reference_is_named(text: &str, message: &str) {
+    assert_eq!(load(text).unwrap_err(), message);
+}
+
+#[test]
+fn an_unset_variable_turns_off_its_server_alone() {
+    let config =
+        load("mcpServers:\n  gone: {command: run, args: ['--key=${NOPE}']}\n  here: {command: run, args: ['--key=${TOK}']}\n")
+            .unwrap();
+    let ServerKind::Disabled(reason) = &config.servers[&ServerName::new("gone")].kind else { panic!("it is not disabled") };
+    assert_eq!(reason, "mcpServers.gone.args: variable NOPE is not set; set it in the environment or write ${NOPE:-default}");
+    let ServerAddress::Process { args, .. } = address(&config, "here") else { panic!() };
+    assert_eq!(args, ["--key=s3cret"]);
+}
+
+#[test_case("'${BREAK}'"; "from a variable")]
+#[test_case("\"a\\r\\nX: y\""; "written in place")]
+fn a_line_break_in_a_header_turns_the_server_off(value: &str) {
+    let config = load(&format!("mcpServers: {{web: {{url: 'http://x', headers: {{Auth: {value}}}}}}}")).unwrap();
+    let ServerKind::Disabled(reason) = &config.servers[&ServerName::new("web")].kind else { panic!("it is not disabled") };
+    assert_eq!(reason, "mcpServers.web.headers.Auth: the value contains a line break");
+}
+
+/// C39: one table of spellings, the same in every field.
+#[test_case("${TOK}", "s3cret"; "plain")]
+#[test_case("${env:TOK}", "s3cret"; "with env prefix")]
+#[test_case("${TOK:-none}", "s3cret"; "default not needed")]
+#[test_case("${NOPE:-none}", "none"; "default needed")]
+#[test_case("${NOPE:-}", ""; "empty default")]
+#[test_case("${EMPTY}", ""; "empty value")]
+#[test_case("${EMPTY:-none}", "none"; "empty value with default")]
+#[test_case("${NESTED}", "${TOK}"; "values are not expanded again")]
+#[test_case("${NOPE:-$TOK}", "$TOK"; "defaults are not expanded")]
+#[test_case("${QUOTE}", "a\"b"; "quote")]
+#[test_case("$${TOK}", "${TOK}"; "escaped")]
+#[test_case("$TOK", "$TOK"; "no braces")]
+#[test_case("cost $5", "cost $5"; "dollars")]
+#[test_case("%TOK%", "%TOK%"; "windows spelling is text")]
+#[test_case("~/x", "~/x"; "tilde is text")]
+fn a_placeholder_means_the_same_in_every_field(text: &str, expanded: &str) {
+    let text = text.replace('\'', "''");
+    let config = load(&format!(
+        "mcpServers:\n  run: {{command: '{text}', args: ['{text}'], env: {{K: '{text}'}}, workdir: '{text}'}}\n  \
+         web: {{url: '{text}', headers: {{H: '{text}'}}}}\n"
+    ))
+    .unwrap();
+    let ServerAddress::Process { command, args, env, workdir } = address(&config, "run") else { panic!() };
+    assert_eq!((command.as_str(), args[0].as_str(), env["K"].as_str()), (expanded, expanded, expanded));
+    assert_eq!(workdir.unwrap(), Path::new("base").join(expanded).display().to_string());
+    let ServerAddress::Http { url, headers } = address(&config, "web") else { panic!() };
+    assert_eq!((url.as_str(), headers["H"].as_str()), (expanded, expanded));
+}
+
+#[test_case("${input:tok}"; "input")]
+#[test_case("${workspaceFolder}/${a b}"; "space")]
+#[test_case("${}"; "empty")]
+fn an_unknown_kind_of_placeholder_is_an_error(text: &str) {
+    let error = variables().expand(text).unwrap_err();
+    assert!(matches!(error, ExpandError::NotAName { .. } | ExpandError::Unset { .. }), "{error}");
+    assert_eq!(variables().expand("${TOK").unwrap_err().code(), "CONFIG_PLACEHOLDER");
+}
+
+#[test]
+fn secrets_are_registered_by_where_they_come_from() {
+    let config = load(
+        "env: {TOK: a token}\nmcpServers:\n  web: {url: 'http://x', headers: {Auth: 'Bearer ${TOK}'}}\n  \
+         run: {command: c, env: {KEY: '${TOK}', PLAIN: text}}\n",
+    )
+    .unwrap();
+    let names: Vec<&str> = config.secrets.keys().map(String::as_str).collect();
+    assert_eq!(names, ["env/TOK", "mcp.run/KEY", "mcp.web/Auth"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn expansion_never_panics_and_leaves_plain_text_alone(text in "\\PC{0,60}", dollars in "[${}:A-Z-]{0,30}") {
+        let _ = variables().expand(&dollars);
+        let _ = variables().expand(&format!("{text}{dollars}"));
+        if !text.contains("${") {
+            prop_assert_eq!(variables().expand(&text).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn an_escaped_text_comes_out_as_it_was(text in "[a-z${}:-]{0,30}") {
+        let escaped = text.replace("${", "$${");
+        // A dollar before the placeholder would be read as a second escape.
+        prop_assume!(!text.contains("$${"));
+        prop_assert_eq!(variables().expand(&escaped).unwrap(), text);
+    }
+
+    #[test]
+    fn no_text_makes_the_loader_panic(text in "[a-z{}\\[\\]:,'\" \\n#&*!|>-]{0,60}") {
+        let _ = load(&text);
+    }
+}

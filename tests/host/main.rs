@@ -1,0 +1,20 @@
+//! The host through its public API, on simulated drivers and virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
+
+mod agent_hooks;
+mod cascade;
+mod cascade_law;
+mod config;
+mod context;
+mod delegation;
+mod front;
+mod hook_key;
+mod lists;
+mod memory;
+mod names;
+mod output;
+mod rehearsal;
+mod router;
+mod support;
+mod turn;
