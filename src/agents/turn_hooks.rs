@@ -48,7 +48,7 @@ impl TurnHooks<'_> {
                 None => serde_json::Map::new(),
                 Some(other) => {
                     let message = format!("hook {target}: a hook must return an object, it returned {}", type_of(&other));
-                    let failure = HookFailure { code: "HOOK_MALFORMED".to_owned(), message };
+                    let failure = HookFailure::new("HOOK_MALFORMED", message);
                     self.trace(phase, target, HookVerdict::Error, None, Some(&failure));
                     return Err(TurnFailure { code: failure.code, message: failure.message });
                 }
@@ -56,7 +56,7 @@ impl TurnHooks<'_> {
             if fields.get("accept").and_then(Value::as_bool) == Some(false) {
                 let reason = fields.get("reason").and_then(Value::as_str).unwrap_or_default();
                 let message = format!("hook {target} rejected the turn: {reason}");
-                let failure = HookFailure { code: "HOOK_REJECTED".to_owned(), message };
+                let failure = HookFailure::new("HOOK_REJECTED", message);
                 self.trace(phase, target, HookVerdict::Rejected, None, Some(&failure));
                 return Err(TurnFailure { code: failure.code, message: failure.message });
             }
@@ -71,7 +71,7 @@ impl TurnHooks<'_> {
             }
             if !target.may_mutate {
                 let message = format!("hook {target} changed a value, but `!mutate:` forbids it");
-                let failure = HookFailure { code: "HOOK_REJECTED".to_owned(), message };
+                let failure = HookFailure::new("HOOK_REJECTED", message);
                 self.trace(phase, target, HookVerdict::Rejected, None, Some(&failure));
                 return Err(TurnFailure { code: failure.code, message: failure.message });
             }

@@ -1,6 +1,7 @@
 //! Running a chain: each hook gets a fresh copy of the current message; its answer is checked, applied and traced.
 //!
-//! Invariant: after the first refusal nothing more is asked, and what was not asked is traced as skipped. An audit hook's
+//! Invariant: a mutator that fails ends the chain, as there is no final value to judge; what was not asked is traced as
+//! skipped. Validators all judge, and every refusal is reported: the first decides, the rest are attached. An audit hook's
 //! word is recorded, never applied. Deliberately no retry: a hook that fails has failed.
 
 use async_trait::async_trait;
@@ -67,9 +68,24 @@ pub struct HookFailure {
     pub code: String,
     /// Names the hook and says why.
     pub message: String,
+    /// What other hooks of the chain said against the same message.
+    pub others: Vec<HookFailure>,
 }
 
 impl HookFailure {
+    /// One hook's failure.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), others: Vec::new() }
+    }
+
+    /// The first failure, with the rest attached.
+    fn first_of(failures: Vec<Self>) -> Option<Self> {
+        let mut failures = failures.into_iter();
+        let mut first = failures.next()?;
+        first.others = failures.collect();
+        Some(first)
+    }
+
     /// What the trace calls it: a limit of the hook's time is a timeout, whoever set it.
     pub fn verdict(&self) -> HookVerdict {
         match self.code.as_str() {
@@ -121,19 +137,21 @@ impl Exchange<'_> {
         record: &mut MutationRecord,
     ) -> Result<Message, HookFailure> {
         let mut current = message;
-        for (index, hook) in hooks.iter().enumerate() {
+        let mut failures = Vec::new();
+        let mut value_is_lost = false;
+        for hook in hooks {
             if side == Side::Response && hook.matcher.call_on_error.is_some_and(|wanted| wanted != current.error.is_some()) {
                 continue;
             }
-            if let Err(failure) = self.step(hook, side, &mut current, record).await {
-                for later in &hooks[index + 1..] {
-                    let skipped = Decision { verdict: HookVerdict::Skipped, patch: None, reason: None, code: None };
-                    self.trace(later, side, &current.method, skipped);
-                }
-                return Err(failure);
+            if value_is_lost {
+                let skipped = Decision { verdict: HookVerdict::Skipped, patch: None, reason: None, code: None };
+                self.trace(hook, side, &current.method, skipped);
+            } else if let Err(failure) = self.step(hook, side, &mut current, record).await {
+                failures.push(failure);
+                value_is_lost = hook.form.is_mutator();
             }
         }
-        Ok(current)
+        HookFailure::first_of(failures).map_or(Ok(current), Err)
     }
 
     async fn step(
@@ -181,13 +199,13 @@ impl Exchange<'_> {
                 };
                 self.trace(hook, side, &current.method, decision);
                 match hook.mode {
-                    HookMode::Enforce => Err(HookFailure { code: "HOOK_REJECTED".to_owned(), message: text }),
+                    HookMode::Enforce => Err(HookFailure::new("HOOK_REJECTED", text)),
                     HookMode::Audit => Ok(()),
                 }
             }
             Answer::Malformed { message } => {
                 let failure =
-                    HookFailure { code: "HOOK_MALFORMED".to_owned(), message: format!("hook {}: {message}", hook.id) };
+                    HookFailure::new("HOOK_MALFORMED", format!("hook {}: {message}", hook.id));
                 self.fail(hook, side, &current.method, failure)
             }
         }

@@ -316,15 +316,12 @@ impl HookRunner for RouterHooks<'_> {
             Ok(Ok(output)) => output,
             Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
             Ok(Err(error)) => {
-                return Err(HookFailure {
-                    code: error.code().to_owned(),
-                    message: format!("hook {} failed: {error}", hook.id),
-                });
+                return Err(HookFailure::new(error.code(), format!("hook {} failed: {error}", hook.id)));
             }
         };
         if output.value.get("isError").and_then(Value::as_bool) == Some(true) {
             let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
-            return Err(HookFailure { code: "HOOK_ERROR".to_owned(), message: format!("hook {} failed: {text}", hook.id) });
+            return Err(HookFailure::new("HOOK_ERROR", format!("hook {} failed: {text}", hook.id)));
         }
         Ok(structured(&output.value).or_else(|| other_json(&output.value)))
     }
@@ -339,10 +336,7 @@ fn other_json(result: &Value) -> Option<Value> {
 }
 
 fn timed_out(hook: &HookBinding, limit: Duration) -> HookFailure {
-    HookFailure {
-        code: "HOOK_TIMEOUT".to_owned(),
-        message: format!("hook {} did not answer within {} ms", hook.id, limit.as_millis()),
-    }
+    HookFailure::new("HOOK_TIMEOUT", format!("hook {} did not answer within {} ms", hook.id, limit.as_millis()))
 }
 
 /// The value of a tool result: its structured content, else its only text if that is a JSON object (nanobot §6.6).

@@ -102,6 +102,13 @@ impl CallError {
             Self::Cancelled { .. } => RpcError::CANCELLED,
             _ => RpcError::INTERNAL,
         };
-        RpcError::new(number, self.to_string()).with_data(&serde_json::json!({"code": self.code()}))
+        let mut data = serde_json::json!({"code": self.code()});
+        if let Self::Hook(failure) = self
+            && !failure.others.is_empty()
+        {
+            let others = failure.others.iter().map(|other| serde_json::json!({"code": other.code, "message": other.message}));
+            data["others"] = others.collect();
+        }
+        RpcError::new(number, self.to_string()).with_data(&data)
     }
 }

@@ -55,7 +55,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 fn model(plans: &[Plan]) -> (Option<Vec<usize>>, Vec<(usize, HookVerdict)>) {
     let mut order: Vec<usize> = (0..plans.len()).collect();
     order.sort_by_key(|&i| (!plans[i].may_mutate, plans[i].priority, i));
-    let (mut trail, mut verdicts, mut stopped) = (Vec::new(), Vec::new(), false);
+    let (mut trail, mut verdicts, mut stopped, mut refused) = (Vec::new(), Vec::new(), false, false);
     for i in order {
         let plan = plans[i];
         if stopped {
@@ -76,10 +76,14 @@ fn model(plans: &[Plan]) -> (Option<Vec<usize>>, Vec<(usize, HookVerdict)>) {
         match verdict {
             Mutated => trail.push(i),
             Unchanged => {}
-            _ => stopped = !(may_open && plan.fail_open),
+            _ if may_open && plan.fail_open => {}
+            _ => {
+                refused = true;
+                stopped = plan.may_mutate;
+            }
         }
     }
-    ((!stopped).then_some(trail), verdicts)
+    ((!refused).then_some(trail), verdicts)
 }
 
 type Sight = (usize, Vec<usize>);
