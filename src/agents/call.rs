@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::delegation::DelegationError;
 use super::server::tool_name;
 use super::{TurnFailure, TurnResult};
+use crate::hooks::MUTATIONS_KEY;
 use crate::host::HostCore;
 use crate::router::{CallContext, did_you_mean, nearest};
 
@@ -71,6 +72,9 @@ fn outcome(result: &Value) -> Result<TurnResult, TurnFailure> {
     let Some(turn) = meta(TURN_KEY) else {
         return Ok(TurnResult { text: text(), ..TurnResult::default() });
     };
+    if changed_by_hooks(result) {
+        return Ok(plain(result));
+    }
     let part = |name: &str| turn.get(name).cloned().unwrap_or_default();
     Ok(TurnResult {
         text: part("text").as_str().unwrap_or_default().to_owned(),
@@ -78,4 +82,17 @@ fn outcome(result: &Value) -> Result<TurnResult, TurnFailure> {
         completion: part("completion"),
         tools: part("tools").as_array().cloned().unwrap_or_default(),
     })
+}
+
+/// Whether hooks on the agent changed its answer: then the outcome beside it, which they may not know of, is no longer its.
+fn changed_by_hooks(result: &Value) -> bool {
+    result.pointer("/_meta").and_then(|meta| meta.get(MUTATIONS_KEY)).is_some_and(|record| record.get("response").is_some())
+}
+
+/// The turn as the plain result tells it, the notes on mutations included.
+fn plain(result: &Value) -> TurnResult {
+    let items = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let texts: Vec<&str> = items.iter().filter_map(|item| item.get("text")?.as_str()).collect();
+    let data = result.get("structuredContent").cloned().unwrap_or_default();
+    TurnResult { text: texts.join("\n"), data, ..TurnResult::default() }
 }

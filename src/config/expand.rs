@@ -25,6 +25,15 @@ impl Variables {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The names that placeholders of `text` use.
+    pub fn names(text: &str) -> impl Iterator<Item = &str> {
+        text.split("${").skip(1).filter_map(|rest| {
+            let expression = rest.split_once('}')?.0;
+            let name = expression.split_once(":-").map_or(expression, |(name, _)| name);
+            Some(name.strip_prefix("env:").unwrap_or(name).trim())
+        })
+    }
+
     /// Replaces every placeholder of `text`.
     pub fn expand(&self, text: &str) -> Result<String, ExpandError> {
         let mut out = String::with_capacity(text.len());

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_harness::model::PolicySpec;
+use greenroom_harness::model::{HookModeSpec, PolicySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -89,6 +89,69 @@ pub struct ConfigFile {
     /// Limits and switches (Greenroom).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
+}
+
+/// Hook targets: a string (split at commas), or a list of strings and objects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HookList {
+    /// `"policy/check, !mutate:audit/record"`.
+    One(String),
+    /// One entry per hook.
+    Many(Vec<HookEntry>),
+}
+
+/// One hook of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HookEntry {
+    /// `policy/check`.
+    Target(String),
+    /// A target with its own options.
+    Object(HookObject),
+}
+
+/// A hook target with its own options, which win over those of the key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct HookObject {
+    /// `server/tool` or `!mutate:server/tool`.
+    pub target: String,
+    /// Lower runs earlier (default 0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// Longest run (default `10s`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+    /// Let the message pass if the hook fails (default false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_open: Option<bool>,
+    /// `enforce` (default) or `audit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<HookModeSpec>,
+}
+
+impl HookList {
+    /// The entries as objects, in order.
+    pub fn objects(self) -> Vec<HookObject> {
+        let plain = |target: &str| HookObject {
+            target: target.trim().to_owned(),
+            priority: None,
+            timeout: None,
+            fail_open: None,
+            mode: None,
+        };
+        match self {
+            Self::One(text) => text.split(',').filter(|part| !part.trim().is_empty()).map(plain).collect(),
+            Self::Many(entries) => entries
+                .into_iter()
+                .map(|entry| match entry {
+                    HookEntry::Target(text) => plain(&text),
+                    HookEntry::Object(object) => object,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// What the host shows to outside clients.
@@ -264,7 +327,7 @@ pub struct McpServer {
     pub script: Option<String>,
     /// Hooks on messages to and from this server: `method[?param=value]` to targets.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    #[schemars(with = "BTreeMap<String, StringList>")]
+    #[schemars(with = "BTreeMap<String, HookList>")]
     pub hooks: Map<String, Value>,
     /// Upstream tools by name, renamed or described anew; if not empty, only these exist.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use greenroom_boundary::isolate::Limits;
 use greenroom_boundary::mcp::ServerAddress;
+use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, PolicySpec, RetryOnly};
+use greenroom_harness::model::{CyclesSpec, HookModeSpec, PolicySpec, RetryOnly};
 use serde_json::{Map, Value};
 
 use super::{Agent, ConfigError, ConfigFile, LlmProvider, McpServer, Prompt, Publish, ToolOverride, Variables, parse_duration};
-use crate::hooks::{HookBinding, HookKey, HookTarget};
+use crate::hooks::{HookBinding, HookKey, HookOptions, HookTarget};
 
 /// Built-in servers that a config may name without an entry.
 pub(crate) const BUILT_IN: [&str; 2] = ["nanobot.meta", "nanobot.system"];
@@ -189,6 +190,10 @@ impl Default for HostPolicy {
     }
 }
 
+/// Variables that every process has and that are no secrets.
+const EVERYDAY: [&str; 10] =
+    ["HOME", "USER", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "LANG", "HOSTNAME", "XDG_RUNTIME_DIR"];
+
 struct Resolver<'a> {
     name: &'a str,
     base: &'a Path,
@@ -201,6 +206,7 @@ impl HostConfig {
     pub fn resolve(name: &str, file: &ConfigFile, base: &Path, variables: &Variables) -> Result<Self, ConfigError> {
         let mut resolver = Resolver { name, base, variables: variables.clone(), secrets: BTreeMap::new() };
         resolver.declare_variables(file)?;
+        resolver.guard_undeclared(file);
         let mut config =
             Self { prompts: file.prompts.clone(), publish: file.publish.clone().unwrap_or_default(), ..Self::default() };
         for (provider, entry) in &file.llm_providers {
@@ -310,6 +316,21 @@ fn name_is_file(name: &str) -> bool {
 impl Resolver<'_> {
     fn invalid(&self, at: &str, message: impl Into<String>) -> ConfigError {
         ConfigError::Invalid { path: self.name.to_owned(), at: at.to_owned(), message: message.into() }
+    }
+
+    /// What `env` does not declare counts as a secret where a command line or an address uses it.
+    fn guard_undeclared(&mut self, file: &ConfigFile) {
+        for server in file.mcp_servers.values() {
+            for text in server.command.iter().chain(&server.args).chain(&server.url) {
+                let undeclared =
+                    Variables::names(text).filter(|name| !file.env.contains_key(*name) && !EVERYDAY.contains(name));
+                for name in undeclared {
+                    if let Some(value) = self.variables.get(name) {
+                        self.secrets.insert(format!("env/{name}"), value.to_owned());
+                    }
+                }
+            }
+        }
     }
 
     fn declare_variables(&mut self, file: &ConfigFile) -> Result<(), ConfigError> {
@@ -424,13 +445,31 @@ impl Resolver<'_> {
         for (key, value) in hooks {
             let at = format!("mcpServers.{server}.hooks.{key}");
             let parsed = HookKey::parse(key).map_err(|error| self.invalid(&at, error.to_string()))?;
-            for target in self.targets(&at, value)? {
-                let bindings = parsed.bindings(&target, u32::try_from(declared.len()).unwrap_or(u32::MAX));
+            let list: super::HookList =
+                serde_json::from_value(value.clone()).map_err(|error| self.invalid(&at, error.to_string()))?;
+            for object in list.objects() {
+                let target = HookTarget::parse(&object.target).map_err(|error| self.invalid(&at, error.to_string()))?;
+                let options = self.hook_options(&at, &object)?;
+                let bindings = parsed.bindings(&target, options, u32::try_from(declared.len()).unwrap_or(u32::MAX));
                 declared
                     .extend(bindings.into_iter().map(|binding| HookDeclaration { server: ServerName::new(server), binding }));
             }
         }
         Ok(declared)
+    }
+
+    fn hook_options(&self, at: &str, object: &super::HookObject) -> Result<HookOptions, ConfigError> {
+        let timeout = match &object.timeout {
+            Some(text) => {
+                Some(parse_duration(text).map_err(|error| self.invalid(&format!("{at}.timeout"), error.to_string()))?)
+            }
+            None => None,
+        };
+        let mode = object.mode.map(|mode| match mode {
+            HookModeSpec::Enforce => HookMode::Enforce,
+            HookModeSpec::Audit => HookMode::Audit,
+        });
+        Ok(HookOptions { priority: object.priority, timeout, fail_open: object.fail_open, mode })
     }
 
     fn targets(&self, at: &str, value: &Value) -> Result<Vec<HookTarget>, ConfigError> {

@@ -119,10 +119,10 @@ fn step(how: Combinator, slots: &mut [Slot], context: &mut std::task::Context<'_
             open = true;
             continue;
         };
-        let ends = match (&ended, how) {
-            (Ended::Threw(_), _) | (_, Combinator::Race) => true,
-            (Ended::Well(_), Combinator::Any) => true,
-            _ => false,
+        let ends = match ended {
+            Ended::Threw(_) => true,
+            Ended::Well(_) => how != Combinator::All,
+            Ended::Failed { .. } => how == Combinator::Race,
         };
         *slot = Slot::Done(ended);
         if ends {

@@ -78,7 +78,6 @@ const TAIL: &str = "\
 | time to live | milliseconds, documented as seconds | milliseconds; no default time to live |
 | counters | cut to 32 bits | exact to 2^53 - 1, else an error |
 | lists of `ctx.memory`, `GetSet` | documented, missing | present |
-| `ctx.memory.user`, `team` without an id | absent | present; their operations throw `ERR_NO_MEMORY` |
 | `ctx.trace` nodes and spaces | objects with methods | named by id: `Info(message, nodeId)`, `SpaceSet(spaceId, …)` |
 | `ctx.search`, `ctx.computer`, `ctx.workspace`, `ListSamples`, `GenerateImage` | present | not yet |
 ";

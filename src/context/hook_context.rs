@@ -102,6 +102,13 @@ impl ContextOps for HookContext {
         serde_json::value::to_raw_value(&data).unwrap_or_else(|_| serde_json::value::RawValue::NULL.to_owned())
     }
 
+    fn absent(&self) -> Vec<&'static str> {
+        let person = &self.cx.tree.person;
+        let user = person.user_memory.is_none().then_some("memory.user");
+        let team = person.team_memory.is_none().then_some("memory.team");
+        user.into_iter().chain(team).collect()
+    }
+
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
         let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
         let args = Arguments::read(decl, &args)?;

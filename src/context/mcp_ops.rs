@@ -84,8 +84,11 @@ fn failed(error: &CallError) -> OpError {
     OpError::new(error.code(), error.to_string())
 }
 
+/// A tool and its arguments.
+type ToolCall = (String, Map<String, Value>);
+
 /// The `{ name, arguments }` of several calls.
-fn calls(args: &Arguments) -> Result<Vec<(String, Map<String, Value>)>, OpError> {
+fn calls(args: &Arguments) -> Result<Vec<ToolCall>, OpError> {
     let read = |(index, value): (usize, &Value)| {
         let Value::Object(call) = value else { return Err(args.wrong(&format!("calls[{index}]"), "an object", value)) };
         let at = format!("calls[{index}].");

@@ -226,11 +226,21 @@ interface TraceOption {
 interface CtxMemory {
   readonly context: MemorySpace;
   readonly chat: MemorySpace;
-  /** Throws `ERR_NO_MEMORY` unless `ctx.authorized.user_id` is known. */
-  readonly user: MemorySpace;
-  /** Throws `ERR_NO_MEMORY` unless `ctx.authorized.team_id` is known. */
-  readonly team: MemorySpace;
+  /** Present if `ctx.authorized.user_id` is known. */
+  readonly user?: MemorySpace;
+  /** Present if `ctx.authorized.team_id` is known. */
+  readonly team?: MemorySpace;
 }
+
+interface Console {
+  log(...values: unknown[]): void;
+  info(...values: unknown[]): void;
+  warn(...values: unknown[]): void;
+  error(...values: unknown[]): void;
+  debug(...values: unknown[]): void;
+}
+/** Writes `console` events into the trace. */
+declare var console: Console;
 
 /** The hook before the model is asked. */
 type CreateHook = (

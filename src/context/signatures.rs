@@ -318,14 +318,14 @@ pub const PARTS: &[Part] = &[
     memory(
         "memory.user.",
         "`ctx.memory.user`: one person",
-        "Shared by all conversations of the person whom the turn's metadata names in `authorized.user_id`. Without that every \
-         operation throws `ERR_NO_MEMORY`. In memory.",
+        "Shared by all conversations of the person whom the turn's metadata names in `authorized.user_id`; without that \
+         `ctx.memory.user` is `undefined`. In memory.",
     ),
     memory(
         "memory.team.",
         "`ctx.memory.team`: one team",
-        "Shared by all conversations of the team that the turn's metadata names in `authorized.team_id`. Without that every \
-         operation throws `ERR_NO_MEMORY`. In memory.",
+        "Shared by all conversations of the team that the turn's metadata names in `authorized.team_id`; without that \
+         `ctx.memory.team` is `undefined`. In memory.",
     ),
     Part {
         prefix: "trace.",

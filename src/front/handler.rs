@@ -101,6 +101,13 @@ impl Front {
         }
     }
 
+    /// An error as the client gets it: what a server or driver said may hold a secret of the config.
+    fn rpc(&self, error: &CallError) -> RpcError {
+        let mut rpc = error.to_rpc();
+        rpc.message = self.core.drivers.credentials.mask(&rpc.message);
+        rpc
+    }
+
     fn initialize(&self) -> Result<RawJson, RpcError> {
         let params = encode(&self.call.params)?;
         let hello = ClientHello::parse(Some(&params)).map_err(|error| RpcError::invalid_params(error.to_string()))?;
@@ -144,12 +151,13 @@ impl Front {
         let Some(entry) = catalogue.tools.get(name) else {
             // It may be a tool of a server that is out of reach: then that is the news.
             if let Some(error) = catalogue.failed {
-                return Err(rpc(error));
+                return Err(self.rpc(&error));
             }
             let hint = catalogue.tools.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
             return Err(RpcError::invalid_params(format!("unknown tool: {name}{hint}")));
         };
-        let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded).await.map_err(rpc)?;
+        let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded).await;
+        let output = output.map_err(|error| self.rpc(&error))?;
         match output.raw {
             Some(raw) => Ok(raw),
             None => encode(&output.value),
@@ -179,7 +187,7 @@ impl Front {
         for server in self.resource_servers() {
             match self.core.router.read_resource(&cx, &server, uri).await {
                 Ok(output) => return output.raw.map_or_else(|| encode(&output.value), Ok),
-                Err(error) => failure = rpc(error),
+                Err(error) => failure = self.rpc(&error),
             }
         }
         Err(failure)
@@ -224,9 +232,6 @@ impl Front {
     }
 }
 
-fn rpc(error: CallError) -> RpcError {
-    error.to_rpc()
-}
 
 /// Progress notifications for a client's token; values always grow.
 fn progress(peer: Peer, token: Value) -> ProgressSink {

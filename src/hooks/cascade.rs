@@ -204,8 +204,7 @@ impl Exchange<'_> {
                 }
             }
             Answer::Malformed { message } => {
-                let failure =
-                    HookFailure::new("HOOK_MALFORMED", format!("hook {}: {message}", hook.id));
+                let failure = HookFailure::new("HOOK_MALFORMED", format!("hook {}: {message}", hook.id));
                 self.fail(hook, side, &current.method, failure)
             }
         }

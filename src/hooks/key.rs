@@ -1,7 +1,7 @@
 //! The grammar of hook declarations: `method[?param=value&…]` to `server/tool` or `!mutate:server/tool`.
 //!
-//! Invariant: what parses can match; a misspelt parameter is an error, not a hook that never runs. Deliberately no globs
-//! beyond `*` for every method yet.
+//! Invariant: what parses can match; a misspelt parameter is an error, not a hook that never runs. Deliberately no
+//! regular expressions: `*` and `?` are enough to read at a glance.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{ServerName, ToolName};
+
+use greenroom_harness::model::glob;
 
 use crate::config::parse_duration;
 
@@ -84,9 +86,9 @@ impl fmt::Display for HookTarget {
 /// Which messages a hook looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matcher {
-    /// The method; `None` is `*`.
+    /// The method, with `*` for any text; `None` is every method.
     pub method: Option<String>,
-    /// Tool or prompt name, or resource URI.
+    /// Tool or prompt name, or resource URI, with `*` for any text and `?` for any character.
     pub name: Option<String>,
     /// On the response side: only answers with (`true`) or without (`false`) an error.
     pub call_on_error: Option<bool>,
@@ -95,7 +97,8 @@ pub struct Matcher {
 impl Matcher {
     /// Whether it looks at a message of this method and name.
     pub fn matches(&self, method: &str, name: &str) -> bool {
-        self.method.as_deref().is_none_or(|wanted| wanted == method) && self.name.as_deref().is_none_or(|wanted| wanted == name)
+        let fits = |wanted: &Option<String>, text: &str| wanted.as_deref().is_none_or(|pattern| glob(pattern, text));
+        fits(&self.method, method) && fits(&self.name, name)
     }
 }
 
@@ -124,6 +127,19 @@ pub struct HookBinding {
     pub fail_open: bool,
 }
 
+/// What the object form of a hook says besides its target; it wins over the key's parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HookOptions {
+    /// Lower runs earlier.
+    pub priority: Option<i32>,
+    /// Longest run.
+    pub timeout: Option<Duration>,
+    /// Let the message pass if it fails.
+    pub fail_open: Option<bool>,
+    /// Whether its word counts.
+    pub mode: Option<HookMode>,
+}
+
 /// A parsed `method[?param=value&…]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookKey {
@@ -142,7 +158,7 @@ impl HookKey {
         if method.is_empty() {
             return Err(HookKeyError::NoMethod { text: text.to_owned() });
         }
-        if method != "*" && !HOOKED.contains(&method) {
+        if !HOOKED.iter().any(|hooked| glob(method, hooked)) {
             return Err(HookKeyError::Method { method: method.to_owned() });
         }
         let mut key = Self {
@@ -196,7 +212,7 @@ impl HookKey {
     }
 
     /// The bindings of one target under this key, one per side.
-    pub fn bindings(&self, target: &HookTarget, declared: u32) -> Vec<HookBinding> {
+    pub fn bindings(&self, target: &HookTarget, options: HookOptions, declared: u32) -> Vec<HookBinding> {
         self.sides
             .iter()
             .map(|side| HookBinding {
@@ -205,11 +221,11 @@ impl HookKey {
                 matcher: self.matcher.clone(),
                 side: *side,
                 form: HookForm::Envelope { may_mutate: target.may_mutate },
-                mode: self.mode,
-                priority: self.priority,
+                mode: options.mode.unwrap_or(self.mode),
+                priority: options.priority.unwrap_or(self.priority),
                 declared,
-                timeout: self.timeout,
-                fail_open: self.fail_open,
+                timeout: options.timeout.unwrap_or(self.timeout),
+                fail_open: options.fail_open.unwrap_or(self.fail_open),
             })
             .collect()
     }

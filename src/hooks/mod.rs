@@ -13,6 +13,6 @@ mod table;
 
 pub(crate) use answer::type_of;
 pub use cascade::{Exchange, HookFailure, HookRunner, Message};
-pub use key::{HookBinding, HookForm, HookKey, HookKeyError, HookTarget, Matcher, Side};
+pub use key::{HookBinding, HookForm, HookKey, HookKeyError, HookOptions, HookTarget, Matcher, Side};
 pub use record::{MUTATIONS_KEY, MutationRecord};
 pub use table::{Chain, HookTable};

@@ -133,7 +133,7 @@ impl Router {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
-        let (_, handle) = self.server(server)?;
+        let (slot, handle) = self.server(server)?;
         let name = message
             .params
             .get("name")
@@ -146,13 +146,13 @@ impl Router {
         if chain.is_empty() {
             return self.send(cx, &handle, span, &message).await;
         }
-        self.hooked(cx, &handle, span, &chain, message).await
+        self.hooked(cx, (slot, &handle), span, &chain, message).await
     }
 
     async fn hooked(
         &self,
         cx: &CallContext,
-        server: &Arc<dyn Server>,
+        (slot, server): (&Slot, &Arc<dyn Server>),
         span: SpanId,
         chain: &Chain,
         message: Message,
@@ -170,6 +170,7 @@ impl Router {
         };
         let mut record = MutationRecord::default();
         let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        reachable(&slot.config, &boundary, &message)?;
         let answer = self.send(cx, server, span, &message).await;
         if chain.response.is_empty() {
             return answer.map(|output| recorded(output, &record));
@@ -178,6 +179,8 @@ impl Router {
         let mut failure = None;
         let mut raw = None;
         match answer {
+            // Bytes that no hook can look at do not go past the hooks.
+            Ok(output) if output.value.is_null() => return Err(unreadable(&boundary)),
             Ok(output) => {
                 response.result = Some(output.value);
                 raw = output.raw;
@@ -274,6 +277,21 @@ impl Router {
     }
 }
 
+/// A hook may call another tool, but none that the overrides hide.
+fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result<(), CallError> {
+    let tool = message.params.get("name").and_then(Value::as_str).unwrap_or_default();
+    if message.method != "tools/call" || config.tool_overrides.is_empty() || config.tool_overrides.contains_key(tool) {
+        return Ok(());
+    }
+    let hint = "; a hook asked for it, and the overrides of this server hide it".to_owned();
+    Err(CallError::UnknownTool { server: boundary.to_owned(), tool: tool.to_owned(), hint })
+}
+
+fn unreadable(boundary: &str) -> CallError {
+    let message = format!("{boundary} answered with a result that hooks cannot read, so it is held back");
+    CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
+}
+
 fn recorded(mut output: Output, record: &MutationRecord) -> Output {
     if !record.is_empty() {
         record.write_into(&mut output.value);
@@ -323,8 +341,22 @@ impl HookRunner for RouterHooks<'_> {
             let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
             return Err(HookFailure::new("HOOK_ERROR", format!("hook {} failed: {text}", hook.id)));
         }
+        if output.value.is_null() || is_broken_json(&output.value) {
+            return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
+        }
         Ok(structured(&output.value).or_else(|| other_json(&output.value)))
     }
+}
+
+/// Text that begins as a JSON object but is none: cut off, or nested too deep to be read.
+fn is_broken_json(result: &Value) -> bool {
+    let text = match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([only]) => only.get("text").and_then(Value::as_str).unwrap_or_default(),
+        _ => "",
+    };
+    text.trim_start().starts_with('{')
+        && result.get("structuredContent").is_none_or(Value::is_null)
+        && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).

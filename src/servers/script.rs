@@ -85,7 +85,11 @@ impl Server for ScriptServer {
             CallValue::NoSuchFunction => Err(unknown()),
             CallValue::Undefined => Ok(json!({"content": []}).into()),
             CallValue::Json(raw) => {
-                let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+                // Nested too deep for a reader: a hook's answer that nobody can read must not pass for no answer.
+                let value: Value = serde_json::from_str(raw.get()).map_err(|error| CallError::Inner {
+                    code: "SCRIPT_RESULT".to_owned(),
+                    message: format!("{}/{function} returned a value that cannot be read: {error}", self.name),
+                })?;
                 let mut result = json!({"content": [{"type": "text", "text": raw.get()}]});
                 if value.is_object() {
                     result["structuredContent"] = value;

@@ -208,3 +208,30 @@ proptest! {
         let _ = load(&text);
     }
 }
+
+#[test]
+fn a_hook_may_be_an_object_whose_options_win_over_the_key() {
+    let text = r#"
+mcpServers:
+  policy: {command: policy}
+  shop:
+    command: shop
+    hooks:
+      "tools/call?direction=request&priority=3":
+        - policy/first
+        - {target: "!mutate:policy/second", priority: -1, timeout: 2s, failOpen: true, mode: audit}
+"#;
+    let config = load(text).unwrap();
+    let [first, second] = config.hooks.as_slice() else { panic!("{:?}", config.hooks) };
+    assert_eq!((first.binding.priority, first.binding.fail_open), (3, false));
+    assert_eq!((second.binding.id.as_str(), second.binding.priority, second.binding.fail_open), ("policy/second", -1, true));
+    assert_eq!(second.binding.timeout, std::time::Duration::from_secs(2));
+    assert!(!second.binding.form.is_mutator());
+}
+
+#[test]
+fn a_misspelt_option_of_a_hook_names_the_nearest_one() {
+    let text = "mcpServers:\n  shop:\n    command: shop\n    hooks:\n      tools/call: [{target: p/t, failopen: true}]\n";
+    let error = load(text).unwrap_err();
+    assert!(error.contains("greenroom.yaml:5:") && error.contains("failOpen"), "{error}");
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::hooks::{HookForm, HookKey, HookTarget, Side};
+use greenroom::hooks::{HookForm, HookKey, HookOptions, HookTarget, Side};
 use greenroom_boundary::trace::HookMode;
 use proptest::prelude::*;
 use test_case::test_case;
@@ -28,7 +28,7 @@ fn a_bad_key_says_what_is_wrong(key: &str, message: &str) {
 
 #[test_case("tool/call"; "misspelt")]
 #[test_case("tools/list"; "not hooked")]
-#[test_case("tools/*"; "no globs")]
+#[test_case("tool/*"; "a glob that fits no method")]
 #[test_case("initialize"; "handshake")]
 fn a_method_that_no_hook_can_see_is_refused(key: &str) {
     let message = HookKey::parse(key).unwrap_err().to_string();
@@ -54,7 +54,7 @@ fn a_bad_target_is_shown(text: &str) {
 #[test]
 fn a_key_without_parameters_has_documented_defaults() {
     let target = HookTarget::parse("policy/check").unwrap();
-    let bindings = HookKey::parse("tools/call").unwrap().bindings(&target, 3);
+    let bindings = HookKey::parse("tools/call").unwrap().bindings(&target, HookOptions::default(), 3);
     assert_eq!(bindings.iter().map(|b| b.side).collect::<Vec<_>>(), [Side::Request, Side::Response]);
     for binding in bindings {
         assert_eq!((binding.priority, binding.declared, binding.fail_open), (0, 3, false));
@@ -68,7 +68,7 @@ fn a_key_without_parameters_has_documented_defaults() {
 fn every_parameter_arrives() {
     let key = "tools/call?name=buy&direction=response&callOnError=true&priority=-7&timeout=250ms&failOpen=true&mode=audit";
     let target = HookTarget::parse("!mutate:policy/a/b").unwrap();
-    let bindings = HookKey::parse(key).unwrap().bindings(&target, 0);
+    let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), 0);
     let [binding] = bindings.as_slice() else { panic!("one side, not {bindings:?}") };
     assert_eq!(binding.side, Side::Response);
     assert_eq!(binding.target.tool.as_str(), "a/b");
@@ -96,4 +96,14 @@ proptest! {
         let text = format!("{server}/{tool}");
         prop_assert_eq!(HookTarget::parse(&text).unwrap().to_string(), text);
     }
+}
+
+#[test_case("tools/*", "tools/call", "buy", true; "glob for the method")]
+#[test_case("tools/call?name=shop_*", "tools/call", "shop_buy", true; "glob for the name")]
+#[test_case("tools/call?name=shop_*", "tools/call", "bank_pay", false; "glob that does not fit")]
+#[test_case("prompts/*", "tools/call", "buy", false; "glob for other methods")]
+fn stars_match_any_text(key: &str, method: &str, name: &str, fits: bool) {
+    let target = HookTarget::parse("policy/check").unwrap();
+    let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), 0);
+    assert_eq!(bindings[0].matcher.matches(method, name), fits);
 }

@@ -126,6 +126,11 @@ pub trait ContextOps: Send + Sync {
     /// The plain data of `ctx` (`chat_id`, `metadata`, …): a JSON object, copied onto the script's `ctx`.
     fn data(&self) -> RawJson;
 
+    /// Groups of operations that this call does not have, as paths below `ctx` (`memory.user`): the script finds `undefined`.
+    fn absent(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Runs an [`OpKind::Inline`] operation. `Ok(None)` is `undefined`.
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError>;
 

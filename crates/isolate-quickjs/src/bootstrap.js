@@ -1,7 +1,9 @@
 // Runs before a script in every context and is given the host's functions. It keeps the intrinsics it needs, so that
 // what a script does to them stays within that script. It returns the functions that the host calls.
-(function bootstrap(native, ops, dataText) {
+(function bootstrap(native, table, dataText, absent) {
   "use strict";
+  // Groups that this call lacks.
+  const ops = table.filter((op) => !absent.some((path) => op.path.startsWith(`${path}.`)));
   const { stringify, parse } = JSON;
   const { apply, construct } = Reflect;
   const { create, defineProperty, getPrototypeOf, keys } = Object, ObjectPrototype = Object.prototype;

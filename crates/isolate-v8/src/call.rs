@@ -172,6 +172,9 @@ fn context_object<'s>(scope: &mut v8::PinScope<'s, '_>, realm: &Realm, call: &Ac
     let build = v8::Local::new(scope, &realm.build);
     let undefined = v8::undefined(scope).into();
     let ctx: v8::Local<'s, v8::Object> = build.call(scope, undefined, &[])?.try_into().ok()?;
+    for path in call.ops.absent() {
+        remove(scope, ctx, path)?;
+    }
     let data = values::from_text(scope, &call.ops.data())?;
     if let Ok(data) = v8::Local::<v8::Object>::try_from(data) {
         let names = data.get_own_property_names(scope, v8::GetPropertyNamesArgs::default())?;
@@ -183,6 +186,22 @@ fn context_object<'s>(scope: &mut v8::PinScope<'s, '_>, realm: &Realm, call: &Ac
         }
     }
     Some(ctx)
+}
+
+/// Removes what is at a dotted path, if it is there.
+fn remove<'s>(scope: &mut v8::PinScope<'s, '_>, from: v8::Local<'s, v8::Object>, path: &str) -> Option<()> {
+    let (holder, name) = match path.split_once('.') {
+        Some((group, rest)) => {
+            let inner = values::property(scope, from, group)?;
+            return match v8::Local::<v8::Object>::try_from(inner) {
+                Ok(inner) => remove(scope, inner, rest),
+                Err(_) => Some(()),
+            };
+        }
+        None => (from, path),
+    };
+    let name = v8::String::new(scope, name)?;
+    holder.delete(scope, name.into()).map(|_| ())
 }
 
 fn checkpoint(scope: &mut v8::PinScope<'_, '_>, call: &ActiveCall) -> Result<(), Stop> {

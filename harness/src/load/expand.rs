@@ -44,6 +44,22 @@ impl Values {
     }
 }
 
+/// Most cases that one file may make.
+const MAX_CASES: usize = 10_000;
+
+/// A matrix of more cases than anyone runs, found before they are made.
+pub(crate) fn too_many(root: &Node) -> Option<Problem> {
+    let matrix = root.child("matrix")?;
+    let Kind::Mapping(entries) = &matrix.kind else { return None };
+    let choices = entries.iter().map(|entry| if let Kind::Sequence(choices) = &entry.value.kind { choices.len() } else { 1 });
+    let cases = choices.fold(1, usize::saturating_mul);
+    let problem = || {
+        Problem::new(matrix.span, format!("the matrix makes {cases} cases; a file may make {MAX_CASES}"))
+            .help("leave values out, or split the scenario")
+    };
+    (cases > MAX_CASES).then(problem)
+}
+
 /// All combinations, in the order of the file; the last key turns fastest.
 pub(crate) fn combinations(root: &Node, seed: u64) -> Vec<Values> {
     let mut all = vec![Values { matrix: Vec::new(), seed }];

@@ -79,6 +79,9 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Problem> {
 fn read(path: &Path, text: &str, options: LoadOptions) -> Result<Vec<ScenarioCase>, Vec<Problem>> {
     let root = parse(path, text).map_err(|problem| vec![problem])?;
     let seed = options.seed.unwrap_or_else(|| root.child("seed").and_then(|seed| seed.to_value().as_u64()).unwrap_or(0));
+    if let Some(problem) = expand::too_many(&root) {
+        return Err(vec![problem]);
+    }
     let all = expand::combinations(&root, seed);
     if all.is_empty() {
         // An empty list in `matrix`: the schema says where.

@@ -35,6 +35,10 @@ impl MockCall {
         let Some((index, decl)) = self.table.iter().enumerate().find(|(_, decl)| decl.path == path) else {
             return Err(OpError::bad_argument(format!("ctx.{path} is not a function")));
         };
+        let lacks = |group: &&str| path.strip_prefix(*group).is_some_and(|rest| rest.starts_with('.'));
+        if self.ctx.absent().iter().any(lacks) {
+            return Err(OpError::bad_argument(format!("ctx.{path} is not a function")));
+        }
         if args.len() < decl.min_args {
             let (min, given) = (decl.min_args, args.len());
             return Err(OpError::bad_argument(format!("ctx.{path} needs {min} arguments, {given} given")));
