@@ -52,7 +52,7 @@ pub async fn call_agent(core: &Arc<HostCore>, cx: &CallContext, call: AgentCall)
     let arguments = json!({"messages": call.messages, "connector": call.connector});
     let params = json!({"arguments": arguments, "_meta": {VIA_KEY: call.via}});
     let server = ServerName::new(call.agent.as_str());
-    match core.router.forward(&cx, &server, &tool_name(&call.agent), params).await {
+    match core.router.forward(&cx, &server, &tool_name(&call.agent), params, None).await {
         Ok(output) => outcome(&output.value),
         Err(error) => Err(TurnFailure { code: error.code().to_owned(), message: error.to_string() }),
     }

@@ -115,7 +115,11 @@ impl AgentServer {
 fn result_of(turn: Result<TurnResult, TurnFailure>, tells_all: bool) -> Value {
     match turn {
         Ok(turn) => {
-            let text = if turn.text.is_empty() && turn.data.is_null() { "[NO CONTENT]" } else { &turn.text };
+            let text = match (turn.text.is_empty(), &turn.data) {
+                (false, _) => turn.text.clone(),
+                (true, Value::Null) => "[NO CONTENT]".to_owned(),
+                (true, data) => data.to_string(),
+            };
             let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
             if turn.data.is_object() {
                 value["structuredContent"] = turn.data.clone();

@@ -70,7 +70,11 @@ enum Command {
 pub fn run(engines: &Engines) -> ExitCode {
     let cli = Cli::parse();
     world::start_logging(cli.verbose);
-    match cli.command {
+    dispatch(cli.command, engines)
+}
+
+fn dispatch(command: Command, engines: &Engines) -> ExitCode {
+    match command {
         Command::Serve(args) => finish(serve::run(&args, engines)),
         Command::Test(args) => test::run(&args, engines),
         Command::Record(args) => finish(record::run(&args, engines)),

@@ -125,6 +125,9 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
     if turns.is_empty() && args.listen.is_none() {
         bail!("nothing to record: give --turn AGENT=TEXT, or --listen ADDRESS");
     }
+    if output.exists() {
+        bail!("{} exists; remove it or choose another name", output.display());
+    }
     let config = world::config(config)?;
     let engine = engines.get(args.engine)?;
     // JSON numbers are exact up to 2^53.

@@ -207,6 +207,7 @@ async fn answer(host: &Host, stimulus: RecordedStimulus) {
             session: text("session"),
             method: stimulus.kind,
             params,
+            raw: None,
             cancel: CancellationToken::new(),
             progress: None,
         };

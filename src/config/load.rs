@@ -64,7 +64,7 @@ pub fn load_file(path: &Path, variables: &Variables) -> Result<HostConfig, Confi
 /// Loads a config from its text.
 pub fn load_text(name: &str, text: &str, base: &Path, variables: &Variables) -> Result<HostConfig, ConfigError> {
     let file: ConfigFile = greenroom_harness::load::typed(Path::new(name), text)
-        .map_err(|error| ConfigError::Shape { message: error.to_string() })?;
+        .map_err(|error| ConfigError::Shape { message: error.with_code("CONFIG_SHAPE").to_string() })?;
     HostConfig::resolve(name, &file, base, variables)
 }
 

@@ -17,7 +17,7 @@ use super::batch::{self, Combinator, Ended, Request};
 use super::chunks::{OnChunk, SharedCallback};
 use super::mcp_ops::batch_requests;
 use super::verbs::AgentVerb;
-use crate::agents::{self, AgentCall, TextListener};
+use crate::agents::{self, AgentCall, TextListener, TurnFailure, TurnResult};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -83,24 +83,26 @@ fn asked(args: &Arguments, agent: &str, messages: &Value, options: &Value, at: &
     })
 }
 
+/// Lets the text of the turns in `cx` come here, too.
+fn overhear(cx: &mut CallContext) -> mpsc::UnboundedReceiver<String> {
+    let (send, receive) = mpsc::unbounded_channel();
+    let outer = cx.progress.take();
+    cx.progress = Some(Arc::new(move |done, total, message, meta| {
+        // Progress of tools comes here as well; only text has this mark.
+        if let (Some(text), Some(_)) = (message, meta) {
+            drop(send.send(text.to_owned()));
+        }
+        if let Some(outer) = &outer {
+            outer(done, total, message, meta);
+        }
+    }));
+    receive
+}
+
 /// Runs the turn; its text also goes to the callback, which may stop it.
 async fn turn(core: Arc<HostCore>, mut cx: CallContext, asked: Asked, mut on_chunk: OnChunk, listens: bool) -> Ended {
     let cancel = cx.cancel.clone();
-    let mut pieces = None;
-    if listens {
-        let (send, receive) = mpsc::unbounded_channel::<String>();
-        let outer = cx.progress.take();
-        cx.progress = Some(Arc::new(move |done, total, message, meta| {
-            // Progress of tools comes here, too; only text has this mark.
-            if let (Some(text), Some(_)) = (message, meta) {
-                drop(send.send(text.to_owned()));
-            }
-            if let Some(outer) = &outer {
-                outer(done, total, message, meta);
-            }
-        }));
-        pieces = Some(receive);
-    }
+    let mut pieces = listens.then(|| overhear(&mut cx));
     let call = AgentCall {
         agent: asked.agent,
         messages: asked.messages,
@@ -129,6 +131,10 @@ async fn turn(core: Arc<HostCore>, mut cx: CallContext, asked: Asked, mut on_chu
             }
         }
     };
+    ended(result, &on_chunk)
+}
+
+fn ended(result: Result<TurnResult, TurnFailure>, on_chunk: &OnChunk) -> Ended {
     if let Some(error) = on_chunk.thrown() {
         return Ended::Threw(error);
     }

@@ -42,13 +42,7 @@ impl TraceBoard {
         let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let show = |props: Value| stream.trace(author, props);
         match verb {
-            TraceVerb::Add => {
-                let parent = board.parent(args, 2)?;
-                let props = described(args, args.any(0), args.object(1, "option")?, "option.")?;
-                let id = board.add();
-                show(added(&id, parent.as_deref(), props));
-                Ok(json!({"id": id}))
-            }
+            TraceVerb::Add => board.add_one(args, &show),
             TraceVerb::Parallel => board.parallel(args, &show),
             TraceVerb::Info => board.note(args, "info", &show),
             TraceVerb::Debug => board.note(args, "debug", &show),
@@ -82,15 +76,7 @@ impl TraceBoard {
                 Ok(Value::Null)
             }
             TraceVerb::IsComplete => Ok(json!(board.is_complete)),
-            TraceVerb::CreateSpace => {
-                let props = described(args, &Value::Null, args.object(0, "option")?, "option.")?;
-                board.spaces.push(BTreeMap::new());
-                let id = format!("S{}", board.spaces.len());
-                let mut shown = json!({"action": "space", "space": id});
-                shown.as_object_mut().into_iter().for_each(|shown| shown.extend(props.clone()));
-                show(shown);
-                Ok(json!({"id": id}))
-            }
+            TraceVerb::CreateSpace => board.create_space(args, &show),
             _ => board.space_op(verb, args, &show),
         }
     }
@@ -111,14 +97,18 @@ fn described(args: &Arguments, input: &Value, option: Map<String, Value>, at: &s
 }
 
 fn added(id: &str, parent: Option<&str>, props: Map<String, Value>) -> Value {
-    let mut shown = Map::new();
-    shown.insert("action".to_owned(), json!("add"));
-    shown.insert("node".to_owned(), json!(id));
+    let mut shown = json!({"action": "add", "node": id});
     if let Some(parent) = parent {
-        shown.insert("parent".to_owned(), json!(parent));
+        shown["parent"] = json!(parent);
     }
-    shown.extend(props);
-    Value::Object(shown)
+    with(shown, props)
+}
+
+fn with(mut shown: Value, props: Map<String, Value>) -> Value {
+    for (key, value) in props {
+        shown[key] = value;
+    }
+    shown
 }
 
 /// The number of `N7` or `S7`.
@@ -136,6 +126,22 @@ impl Board {
         self.nodes.insert(number, Node { is_closed: false });
         self.current = number;
         format!("N{number}")
+    }
+
+    fn add_one(&mut self, args: &Arguments, show: &dyn Fn(Value)) -> Result<Value, OpError> {
+        let parent = self.parent(args, 2)?;
+        let props = described(args, args.any(0), args.object(1, "option")?, "option.")?;
+        let id = self.add();
+        show(added(&id, parent.as_deref(), props));
+        Ok(json!({"id": id}))
+    }
+
+    fn create_space(&mut self, args: &Arguments, show: &dyn Fn(Value)) -> Result<Value, OpError> {
+        let props = described(args, &Value::Null, args.object(0, "option")?, "option.")?;
+        self.spaces.push(BTreeMap::new());
+        let id = format!("S{}", self.spaces.len());
+        show(with(json!({"action": "space", "space": id}), props));
+        Ok(json!({"id": id}))
     }
 
     fn parent(&self, args: &Arguments, index: usize) -> Result<Option<String>, OpError> {

@@ -18,7 +18,7 @@ use crate::agents::TurnTree;
 use crate::config::Variables;
 use crate::context::OutputStream;
 use crate::host::{Host, HostCore};
-use crate::router::{CallContext, CallError, ProgressSink};
+use crate::router::{CallContext, CallError, ProgressSink, RawParams};
 
 /// Serves one outside client until its connection ends.
 pub async fn serve(host: &Host, session_id: &str, duplex: FrameDuplex) {
@@ -40,6 +40,8 @@ pub struct OutsideCall {
     pub method: String,
     /// Its parameters.
     pub params: Value,
+    /// The client's own bytes of them.
+    pub raw: Option<RawParams>,
     /// Ends it.
     pub cancel: CancellationToken,
     /// Where the client wants progress to go; its token is already out of `params`.
@@ -156,7 +158,7 @@ impl Front {
             let hint = catalogue.tools.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
             return Err(RpcError::invalid_params(format!("unknown tool: {name}{hint}")));
         };
-        let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded).await;
+        let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded, self.call.raw.clone()).await;
         let output = output.map_err(|error| self.rpc(&error))?;
         match output.raw {
             Some(raw) => Ok(raw),
@@ -232,7 +234,6 @@ impl Front {
     }
 }
 
-
 /// Progress notifications for a client's token; values always grow.
 fn progress(peer: Peer, token: Value) -> ProgressSink {
     let last = Mutex::new(0.0_f64);
@@ -268,6 +269,7 @@ impl PeerHandler for Connection {
             session: self.session_id.clone(),
             method: request.method,
             params,
+            raw: request.params.as_ref().and_then(RawParams::read),
             cancel: request.cancel,
             progress: token.map(|token| progress(request.peer, token)),
         };

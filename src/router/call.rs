@@ -14,7 +14,7 @@ use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
-use super::{CallContext, CallError, OpenExchange, Output, Sent, Server, ServerRequest, nearest, tools};
+use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
 use crate::config::{HostConfig, ServerConfig};
 use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
 
@@ -93,16 +93,18 @@ impl Router {
         if let Some(meta) = meta {
             params["_meta"] = meta;
         }
-        self.forward(cx, server, tool, params).await
+        self.forward(cx, server, tool, params, None).await
     }
 
-    /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in.
+    /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
+    /// hook changes leaves with the bytes of `raw`.
     pub async fn forward(
         &self,
         cx: &CallContext,
         server: &ServerName,
         tool: &str,
         mut params: Value,
+        raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
         let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
@@ -110,12 +112,12 @@ impl Router {
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
         params["name"] = json!(upstream);
-        self.exchange(cx, server, Message::request("tools/call", params)).await
+        self.exchange(cx, server, Message::request("tools/call", params), raw).await
     }
 
     /// Reads a resource.
     pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri}))).await
+        self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri})), None).await
     }
 
     /// Renders a prompt.
@@ -126,10 +128,16 @@ impl Router {
         name: &str,
         arguments: Value,
     ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments}))).await
+        self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
     }
 
-    async fn exchange(&self, cx: &CallContext, server: &ServerName, message: Message) -> Result<Output, CallError> {
+    async fn exchange(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        message: Message,
+        raw: Option<RawParams>,
+    ) -> Result<Output, CallError> {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
@@ -144,9 +152,9 @@ impl Router {
         let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
         let span = self.drivers.tracer.span();
         if chain.is_empty() {
-            return self.send(cx, &handle, span, &message).await;
+            return self.send(cx, &handle, span, &message, raw).await;
         }
-        self.hooked(cx, (slot, &handle), span, &chain, message).await
+        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
     }
 
     async fn hooked(
@@ -155,7 +163,7 @@ impl Router {
         (slot, server): (&Slot, &Arc<dyn Server>),
         span: SpanId,
         chain: &Chain,
-        message: Message,
+        (message, raw_params): (Message, Option<RawParams>),
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
@@ -171,7 +179,7 @@ impl Router {
         let mut record = MutationRecord::default();
         let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
         reachable(&slot.config, &boundary, &message)?;
-        let answer = self.send(cx, server, span, &message).await;
+        let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
             return answer.map(|output| recorded(output, &record));
         }
@@ -212,6 +220,7 @@ impl Router {
         server: &Arc<dyn Server>,
         span: SpanId,
         message: &Message,
+        raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
@@ -226,7 +235,7 @@ impl Router {
             left,
         };
         let inner = cx.within(span);
-        let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), sent };
+        let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), raw, sent };
         let result = server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),

@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use super::raw::Written;
+use super::readable::readable;
 use super::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
 
 /// Deadline of the handshake.
@@ -271,7 +273,7 @@ impl ExternalServer {
             left.store(true, Ordering::SeqCst);
             tracer.emit(&scope, agent.as_ref(), request);
         });
-        let result = self.exchange(cx, connection, method, params, Some(sent)).await;
+        let result = self.exchange(cx, connection, method, &Written { value: params, raw: None }, Some(sent)).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
             Err(error) => open.close(super::call::outcome_of(error), || json!({"error": error.to_rpc()}), None),
@@ -284,7 +286,7 @@ impl ExternalServer {
         cx: &CallContext,
         connection: &Connection,
         method: &str,
-        params: &Value,
+        params: &Written<'_>,
         sent: Option<super::Sent>,
     ) -> Result<Output, CallError> {
         let limit = cx.timeout.unwrap_or(self.tool_timeout);
@@ -306,11 +308,11 @@ impl ExternalServer {
             .request(method, Some(params), options)
             .await
             .map_err(|error| self.call_error(method, limit, error))?;
-        let value = serde_json::from_str(raw.get()).unwrap_or_else(|error| {
-            // A number beyond 64 bits, say. The bytes can still be passed on; hooks and models see `null`.
-            self.warn(cx, "result_unreadable", json!({"method": method, "message": error.to_string()}));
-            Value::Null
-        });
+        // The bytes can be passed on all the same; hooks and models see `null` for what cannot be held.
+        let (value, lossy) = readable(&raw).unwrap_or((Value::Null, true));
+        if lossy {
+            self.warn(cx, "result_unreadable", json!({"method": method, "whole": value.is_null()}));
+        }
         Ok(Output { value, raw: Some(raw) })
     }
 
@@ -357,7 +359,8 @@ impl Server for ExternalServer {
 
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let connection = self.connection(cx).await?;
-        self.exchange(cx, &connection, &request.method, &request.params, Some(request.sent)).await
+        let params = Written { value: &request.params, raw: request.raw.as_ref() };
+        self.exchange(cx, &connection, &request.method, &params, Some(request.sent)).await
     }
 
     fn open_connections(&self) -> usize {

@@ -9,6 +9,8 @@ mod error;
 mod external;
 mod names;
 mod open;
+mod raw;
+mod readable;
 mod server;
 mod tools;
 
@@ -19,5 +21,6 @@ pub use error::CallError;
 pub use external::ExternalServer;
 pub use names::{NameTable, ToolEntry, nearest};
 pub(crate) use open::OpenExchange;
+pub use raw::RawParams;
 pub use server::{Output, Sent, Server, ServerRequest};
 pub(crate) use tools::upstream_name;

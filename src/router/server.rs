@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use greenroom_boundary::RawJson;
 use serde_json::Value;
 
-use super::{CallContext, CallError};
+use super::{CallContext, CallError, RawParams};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct ServerRequest {
     pub method: String,
     /// Its parameters.
     pub params: Value,
+    /// The caller's own bytes of them, for what was not changed.
+    pub raw: Option<RawParams>,
     /// Call it when the request leaves.
     pub sent: Sent,
 }

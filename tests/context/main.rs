@@ -3,6 +3,8 @@
 //! Invariant: nothing outside the test is reached but the TypeScript compiler. Deliberately no engine: scenarios/context runs
 //! the same operations from scripts, on every engine.
 
+#![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
+
 mod batch;
 mod declarations;
 mod deltas;

@@ -309,3 +309,63 @@ fn c22_the_order_is_the_same_in_yaml_and_json() {
     assert_eq!(order(yaml), "eabgcdfabgcdf");
     assert_eq!(order(&json), order(yaml));
 }
+
+/// A value nested deeper than any reader takes: its text passes on the wire, and no hook can look into it.
+fn abyss() -> String {
+    format!("{}{}", "[".repeat(200), "]".repeat(200))
+}
+
+/// A hook that makes its answer unreadable has not let the message pass.
+#[test_case("policy/m", "SCRIPT_RESULT"; "a mutator")]
+#[test_case("'!mutate:policy/m'", "SCRIPT_RESULT"; "a validator")]
+fn a_hook_whose_answer_cannot_be_read_has_failed(target: &str, code: &str) {
+    let unreadable: Native = Box::new(|_| {
+        let raw = serde_json::value::RawValue::from_string(format!(r#"{{"accept":true,"x":{}}}"#, abyss())).unwrap();
+        Box::pin(async move { Ok(greenroom_boundary::isolate::CallValue::Json(raw)) })
+    });
+    let stage = with(&format!("{{'tools/call?direction=request': {target}}}"), vec![("m", unreadable)]);
+    assert_eq!(refused(stage.call("shop", "buy", json!({}))).0, code);
+    assert!(stage.sent("shop", "tools/call").is_empty());
+}
+
+/// A server cannot get an answer past its hooks by writing it so that they see nothing.
+#[test]
+fn an_answer_that_hooks_cannot_read_is_held_back() {
+    let deep = |method: &str, _: &Value| match method {
+        "tools/call" => vec![format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{{"content":[],"x":{}}}}}"#, abyss())],
+        _ => vec![],
+    };
+    let hooks = "mcpServers:\n  deep: {hooks: {'tools/call?direction=response': '!mutate:policy/v'}}\n  open: {}\n  policy: {script: policy.js}\n";
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = asked.clone();
+    let validator = pure(move |_| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Some(json!({"accept": true}))
+    });
+    let stage = Set::new(hooks).raw("deep", deep).raw("open", deep).native("policy", "v", validator).build();
+    assert_eq!(refused(stage.call("deep", "dig", json!({}))).0, "CALL_UNREADABLE");
+    assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 0);
+    assert!(stage.call("open", "dig", json!({})).unwrap().raw.is_some(), "where no hook looks, the bytes pass");
+}
+
+/// The overrides of a server are an allow-list for hooks, too.
+#[test]
+fn a_hook_cannot_reach_a_tool_that_the_overrides_hide() {
+    let stage = Set::new(
+        "mcpServers:\n  shop: {toolOverrides: {buy: {}}, hooks: {'tools/call?direction=request': policy/m}}\n  policy: {script: policy.js}\n",
+    )
+    .mcp("shop", SHOP)
+    .native(
+        "policy",
+        "m",
+        pure(|args| {
+            let mut envelope = args[0].clone();
+            envelope["message"]["params"]["name"] = json!("sell");
+            envelope["mutated"] = json!(true);
+            Some(envelope)
+        }),
+    )
+    .build();
+    assert_eq!(refused(stage.call("shop", "buy", json!({}))).0, "CALL_UNKNOWN_TOOL");
+    assert!(stage.sent("shop", "tools/call").is_empty());
+}

@@ -179,3 +179,22 @@ fn a_model_does_not_choose_another_agents_connector() {
     assert_eq!(stage.requests("llm.money", "chat").len(), 1, "the agent's own connector is asked");
     assert_eq!(stage.requests("llm.main", "chat").len(), 2);
 }
+
+/// A hook on an agent sees and changes what its delegators get, as it does for everybody else.
+#[test]
+fn a_response_hook_on_an_agent_has_the_last_word_over_its_answer() {
+    let redacts = pure(|args| {
+        let mut envelope = args[0].clone();
+        envelope["message"]["result"]["content"] = json!([{"type": "text", "text": "(withheld)"}]);
+        envelope["mutated"] = json!(true);
+        Some(envelope)
+    });
+    let stage = Set::new(&format!("{TWO}mcpServers:\n  policy: {{script: policy.js}}\n"))
+        .model("money", "- {id: b, reply: {text: the card is 4111}}")
+        .native("desk", "Create", hands_to("billing"))
+        .native("policy", "redact", redacts)
+        .hook_on("billing", "tools/call?direction=response", "policy/redact")
+        .build();
+    let reply = stage.turn("desk", "go");
+    assert_eq!(reply.text, "(withheld)\nMCP response was mutated by hooks.", "{:?}", reply.error);
+}

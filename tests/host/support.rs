@@ -11,8 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use greenroom::Host;
 use greenroom::agents::{Session, TurnTree};
-use greenroom::config::{HostConfig, Variables, load_text};
+use greenroom::config::{HookDeclaration, HostConfig, Variables, load_text};
 use greenroom::context::{OutputStream, TABLE};
+use greenroom::hooks::{HookKey, HookOptions, HookTarget};
 use greenroom::router::{CallContext, CallError, Output};
 use greenroom_boundary::clock::{UnixNanos, sleep};
 use greenroom_boundary::egress::DenyAll;
@@ -100,11 +101,12 @@ pub(crate) struct Set {
     servers: Vec<(String, ServerScript)>,
     models: Vec<(String, String)>,
     natives: Vec<(String, String, Native)>,
+    hooks: Vec<HookDeclaration>,
 }
 
 impl Set {
     pub(crate) fn new(config: &str) -> Self {
-        Self { config: config.to_owned(), servers: vec![], models: vec![], natives: vec![] }
+        Self { config: config.to_owned(), servers: vec![], models: vec![], natives: vec![], hooks: vec![] }
     }
 
     /// A scripted server, as scenarios write it.
@@ -128,6 +130,15 @@ impl Set {
     /// Function `function` of the script file `SCRIPT.js`, which is made for it.
     pub(crate) fn native(mut self, script: &str, function: &str, native: Native) -> Self {
         self.natives.push((script.to_owned(), function.to_owned(), native));
+        self
+    }
+
+    /// A message hook on any server or agent, as a scenario declares it.
+    pub(crate) fn hook_on(mut self, server: &str, key: &str, target: &str) -> Self {
+        let target = HookTarget::parse(target).unwrap();
+        let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), 0);
+        let declare = |binding| HookDeclaration { server: ServerName::new(server), binding };
+        self.hooks.extend(bindings.into_iter().map(declare));
         self
     }
 
@@ -171,10 +182,11 @@ impl Set {
             tracer: Tracer::new(shared, Arc::new(log.clone())),
             credentials: Credentials::default(),
         };
-        let config: HostConfig = match load_text("scenario:host", &self.config, folder.path(), &Variables::default()) {
+        let mut config: HostConfig = match load_text("scenario:host", &self.config, folder.path(), &Variables::default()) {
             Ok(config) => config,
             Err(error) => panic!("{error}"),
         };
+        config.hooks.extend(self.hooks);
         let runtime = clock.runtime().unwrap();
         let host = Host::start(config, drivers, HandOff::Strict);
         Stage { host, log, clock, runtime, spy, _folder: folder }

@@ -48,9 +48,6 @@ fn sums(page: &mut String, report: &HookReport) {
 }
 
 fn map(page: &mut String, report: &HookReport) {
-    let live = |cell: &CellRow| cell.state != CellState::Unreachable;
-    let is_used = |depth: &HookDepth| report.kinds.iter().flat_map(|kind| &kind.cells).any(|c| c.depth == *depth && live(c));
-    let depths: Vec<HookDepth> = HookDepth::ALL.into_iter().filter(is_used).collect();
     page.push_str("<h2>Cells</h2>\n<p class=\"key\"><label><span class=\"hit1\">1</span>seen in one scenario</label>");
     page.push_str(
         "<label><span class=\"hit2\">2</span>two to four</label><label><span class=\"hit3\">5</span>five or more</label>",
@@ -58,41 +55,34 @@ fn map(page: &mut String, report: &HookReport) {
     page.push_str("<label><span class=\"miss\">missing</span>can be reached, not seen</label>");
     page.push_str("<label><span class=\"none\">·</span>cannot be reached</label>");
     page.push_str("<label><span class=\"odd\">(1)</span>seen, though the model says it cannot be</label></p>\n");
-    page.push_str(
-        "<div class=\"wide\"><table class=\"map\">\n<thead><tr><th rowspan=\"2\">form</th><th rowspan=\"2\">side</th>",
-    );
-    page.push_str("<th rowspan=\"2\">boundary</th><th rowspan=\"2\">mode</th>");
-    for depth in &depths {
-        let what = match depth {
-            HookDepth::Zero => "on a call that no hook made",
-            HookDepth::One => "on a call that a hook made",
-            HookDepth::More => "deeper",
-        };
-        let _ = write!(page, "<th class=\"gap\" colspan=\"8\" scope=\"colgroup\">depth {}: {what}</th>", depth.as_str());
+    page.push_str("<p>Depth counts the hooks inside which a hook runs. Depths that a kind cannot reach are left out.</p>\n");
+    page.push_str("<div class=\"wide\"><table class=\"map\">\n<thead><tr>");
+    for column in ["form", "side", "boundary", "mode", "depth"] {
+        let _ = write!(page, "<th>{column}</th>");
     }
-    page.push_str("</tr>\n<tr>");
-    for _ in &depths {
-        for outcome in HookOutcome::ALL {
-            let _ = write!(page, "<th scope=\"col\"{}>{outcome}</th>", gap(outcome));
-        }
+    for outcome in HookOutcome::ALL {
+        let _ = write!(page, "<th scope=\"col\">{outcome}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for kind in &report.kinds {
-        row(page, kind, &depths);
+        for depth in HookDepth::ALL {
+            let is_here = |cell: &CellRow| cell.depth == depth && cell.state != CellState::Unreachable;
+            if kind.cells.iter().any(is_here) {
+                row(page, kind, depth);
+            }
+        }
     }
     page.push_str("</tbody></table></div>\n");
 }
 
-fn gap(outcome: HookOutcome) -> &'static str {
-    if outcome == HookOutcome::Unchanged { " class=\"gap\"" } else { "" }
-}
-
-fn row(page: &mut String, kind: &KindRow, depths: &[HookDepth]) {
-    page.push_str("<tr>");
+fn row(page: &mut String, kind: &KindRow, depth: HookDepth) {
+    let class = if depth == HookDepth::Zero { "" } else { " class=\"deep\"" };
+    let _ = write!(page, "<tr{class}>");
     for part in kind.name.split(' ') {
         let _ = write!(page, "<th scope=\"row\">{}</th>", escaped(part));
     }
-    for cell in kind.cells.iter().filter(|cell| depths.contains(&cell.depth)) {
+    let _ = write!(page, "<th scope=\"row\" class=\"depth\">{}</th>", depth.as_str());
+    for cell in kind.cells.iter().filter(|cell| cell.depth == depth) {
         let (class, text) = match (cell.state, cell.scenarios) {
             (CellState::Covered, 1) => ("hit1", cell.scenarios.to_string()),
             (CellState::Covered, 2..=4) => ("hit2", cell.scenarios.to_string()),
@@ -101,9 +91,8 @@ fn row(page: &mut String, kind: &KindRow, depths: &[HookDepth]) {
             (CellState::Unreachable, _) => ("none", "·".to_owned()),
             (CellState::Unexpected, _) => ("odd", format!("({})", cell.scenarios)),
         };
-        let edge = if cell.outcome == HookOutcome::Unchanged { " gap" } else { "" };
-        let title = format!("{}: {} at depth {}, {} times", kind.name, cell.outcome, cell.depth.as_str(), cell.runs);
-        let _ = write!(page, "<td class=\"{class}{edge}\" title=\"{}\">{text}</td>", escaped(&title));
+        let title = format!("{}: {} at depth {}, {} times", kind.name, cell.outcome, depth.as_str(), cell.runs);
+        let _ = write!(page, "<td class=\"{class}\" title=\"{}\">{text}</td>", escaped(&title));
     }
     page.push_str("</tr>\n");
 }

@@ -34,8 +34,17 @@ impl LoadError {
     /// Stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Invalid(_) => "SCENARIO_INVALID",
+            Self::Invalid(diagnostic) => diagnostic.code,
             Self::Unreadable { .. } => "SCENARIO_UNREADABLE",
+        }
+    }
+
+    /// The same under another code, for files that are no scenarios.
+    #[must_use]
+    pub fn with_code(self, code: &'static str) -> Self {
+        match self {
+            Self::Invalid(diagnostic) => Self::Invalid(Box::new(Diagnostic { code, ..*diagnostic })),
+            unreadable @ Self::Unreadable { .. } => unreadable,
         }
     }
 
@@ -51,6 +60,8 @@ impl LoadError {
 /// What is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// Stable code of what the file should have been: `SCENARIO_INVALID`, `CONFIG_SHAPE`.
+    pub code: &'static str,
     /// The file, as it was named.
     pub file: PathBuf,
     /// Where in it.
@@ -71,7 +82,7 @@ impl Diagnostic {
         let Problem { span, message, help } = problems.into_iter().min_by_key(|problem| problem.span)?;
         let index = usize::try_from(span.line).unwrap_or_default().saturating_sub(1);
         let source_line = text.lines().nth(index).unwrap_or_default().to_owned();
-        Some(Self { file: file.to_owned(), span, message, help, more, source_line })
+        Some(Self { code: "SCENARIO_INVALID", file: file.to_owned(), span, message, help, more, source_line })
     }
 
     /// The message, in at most [`MOST_LINES`] lines.
@@ -84,7 +95,7 @@ impl Diagnostic {
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
         let mut out = String::new();
-        let head = paint("1;31", "SCENARIO_INVALID");
+        let head = paint("1;31", self.code);
         let place = format!("{}:{line}:{column}", self.file.display());
         let _ = writeln!(out, "{head} {}: {}", paint("1", &place), self.message);
         let _ = writeln!(out, "{gutter} |");

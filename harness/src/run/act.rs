@@ -34,7 +34,7 @@ pub(super) struct Act {
 }
 
 impl Act {
-    fn failed(trouble: Trouble) -> Self {
+    fn failed(trouble: Trouble, credentials: Credentials) -> Self {
         Self {
             events: Vec::new(),
             replies: BTreeMap::new(),
@@ -43,7 +43,7 @@ impl Act {
             troubles: vec![trouble],
             played: false,
             notes: Vec::new(),
-            credentials: Credentials::default(),
+            credentials,
         }
     }
 }
@@ -59,22 +59,25 @@ pub(super) fn perform(
     seed: u64,
     log: &TraceLog,
     abandon: &CancellationToken,
+    credentials: &Credentials,
     options: &RunOptions,
 ) -> Act {
     let made = rig::clock(&case.scenario, seed, options).and_then(|clock| {
-        let rig = rig::build(&case.scenario, base(case), seed, &clock, log, options)?;
+        let rig = rig::build(&case.scenario, base(case), seed, &clock, log, credentials, options)?;
         Ok((clock, rig))
     });
     let (clock, rig) = match made {
         Ok(made) => made,
         Err(error) => {
             let trouble = set_up(error.code, "the drivers of the scenario", error.message);
-            return Act::failed(Trouble { line: error.line, ..trouble });
+            return Act::failed(Trouble { line: error.line, ..trouble }, credentials.clone());
         }
     };
     let runtime = match clock.runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return Act::failed(set_up("RUNTIME", "a runtime for the case", error.to_string())),
+        Err(error) => {
+            return Act::failed(set_up("RUNTIME", "a runtime for the case", error.to_string()), credentials.clone());
+        }
     };
     let act = runtime.block_on(on_runtime(case, factory, rig, clock, log, abandon));
     // What a leaking host still has spawned must not keep the thread.
@@ -96,7 +99,7 @@ async fn on_runtime(
         Ok(host) => Arc::from(host),
         Err(error) => {
             let trouble = set_up("HOST_START", "the host to start", format!("{} ({})", error.message, error.code));
-            return Act { events: log.events(), credentials, ..Act::failed(trouble) };
+            return Act { events: log.events(), ..Act::failed(trouble, credentials) };
         }
     };
     let mut stage = Stage::new(&case.scenario, host, clock.clone(), log.clone());

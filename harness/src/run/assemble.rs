@@ -3,6 +3,7 @@
 //! Invariant: judging sees the masked trace, the same that is written down; the worst failure names the verdict.
 //! Deliberately no running.
 
+use greenroom_boundary::Credentials;
 use greenroom_boundary::trace::TraceEvent;
 use sha2::{Digest, Sha256};
 
@@ -20,7 +21,7 @@ use crate::trace::{excerpt, to_jsonl};
 pub(super) fn result(case: &ScenarioCase, act: Act, seed: u64, options: &RunOptions) -> CaseResult {
     let Act { events, replies, facts, mid_run, troubles, played, mut notes, credentials } = act;
     let events = mask::events(events, &credentials);
-    let replies = replies.into_iter().map(|(name, reply)| (name, mask::masked(reply, &credentials))).collect();
+    let replies = replies.into_iter().map(|(name, reply)| (name, mask::reply(&reply, &credentials))).collect();
     let mut failures: Vec<Failure> = troubles.into_iter().map(|trouble| from_trouble(case, trouble, &events)).collect();
     for look in mid_run {
         let seen = &events[..look.seen.min(events.len())];
@@ -53,12 +54,16 @@ pub(super) fn result(case: &ScenarioCase, act: Act, seed: u64, options: &RunOpti
 /// A case that gave no result of its own.
 pub(super) fn broken(
     case: &ScenarioCase,
-    failure: Failure,
-    events: &[TraceEvent],
+    mut failure: Failure,
+    events: Vec<TraceEvent>,
+    credentials: &Credentials,
     seed: u64,
     options: &RunOptions,
 ) -> CaseResult {
-    finish(case, vec![failure], Vec::new(), events, seed, options)
+    let events = mask::events(events, credentials);
+    failure.message = credentials.mask(&failure.message);
+    failure.excerpt = excerpt(&events, events.len().saturating_sub(1));
+    finish(case, vec![failure], Vec::new(), &events, seed, options)
 }
 
 fn finish(

@@ -7,13 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use greenroom_boundary::CancellationToken;
+use greenroom_boundary::{CancellationToken, Credentials};
 
-use super::act::{self, Act};
-use super::{CaseResult, Failure, Place, RunOptions, Verdict, assemble};
+use super::{CaseResult, Failure, Place, RunOptions, Verdict, act, assemble};
 use crate::host::HostFactory;
 use crate::load::ScenarioCase;
-use crate::trace::{TraceLog, excerpt};
+use crate::trace::TraceLog;
 
 /// How long a case that was told to give up may take for it.
 const GIVE_UP: Duration = Duration::from_secs(2);
@@ -54,14 +53,16 @@ fn run_once(case: &Arc<ScenarioCase>, factory: &Arc<dyn HostFactory>, options: &
     let seed = options.seed.unwrap_or(case.scenario.seed);
     let log = TraceLog::new(usize::try_from(case.scenario.limits.events.get()).unwrap_or(usize::MAX));
     let abandon = CancellationToken::new();
+    // Held here, too, so that a case that never comes back is masked like any other.
+    let credentials = Credentials::default();
     let started = act::wall_now();
     let (done, waiting) = mpsc::channel();
     let thread = {
-        let (case, factory, options, log, abandon) =
-            (case.clone(), factory.clone(), options.clone(), log.clone(), abandon.clone());
+        let (case, factory, options) = (case.clone(), factory.clone(), options.clone());
+        let (log, abandon, credentials) = (log.clone(), abandon.clone(), credentials.clone());
         std::thread::Builder::new().name(format!("case {}", case.id)).spawn(move || {
             // A receiver that has given up is no reason to fail here.
-            let _ = done.send(act::perform(&case, &*factory, seed, &log, &abandon, &options));
+            let _ = done.send(act::perform(&case, &*factory, seed, &log, &abandon, &credentials, &options));
         })
     };
     let own = case.scenario.limits.wall.to_std();
@@ -75,7 +76,8 @@ fn run_once(case: &Arc<ScenarioCase>, factory: &Arc<dyn HostFactory>, options: &
         Err(mpsc::RecvTimeoutError::Timeout) => {
             abandon.cancel();
             let act = waiting.recv_timeout(GIVE_UP).ok();
-            over_time(case, act, &log, limit, seed, options)
+            let failure = over_time(case, act.is_some(), limit);
+            assemble::broken(case, failure, log.events(), &credentials, seed, options)
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => {
             let message = match thread.map(std::thread::JoinHandle::join) {
@@ -83,31 +85,22 @@ fn run_once(case: &Arc<ScenarioCase>, factory: &Arc<dyn HostFactory>, options: &
                 _ => "no thread could be started for it".to_owned(),
             };
             let failure = failure(case, "CASE_PANICKED", "the case to end", &message);
-            assemble::broken(case, failure, &log.events(), seed, options)
+            assemble::broken(case, failure, log.events(), &credentials, seed, options)
         }
     };
     result.wall = started.elapsed();
     result
 }
 
-fn over_time(
-    case: &Arc<ScenarioCase>,
-    act: Option<Act>,
-    log: &TraceLog,
-    limit: Duration,
-    seed: u64,
-    options: &RunOptions,
-) -> CaseResult {
-    let message = match act {
-        Some(_) => "it did not; the run was given up",
-        None => "it did not, and it did not give up either: its thread is left behind",
+fn over_time(case: &Arc<ScenarioCase>, gave_up: bool, limit: Duration) -> Failure {
+    let message = if gave_up {
+        "it did not; the run was given up"
+    } else {
+        "it did not, and it did not give up either: its thread is left behind"
     };
     let asked =
         format!("the case to end within {} of real time (limits.wall)", crate::report::seconds(limit.as_nanos() as u64));
-    let events = log.events();
-    let mut failure = failure(case, "LIMIT_WALL", &asked, message);
-    failure.excerpt = excerpt(&events, events.len().saturating_sub(1));
-    assemble::broken(case, failure, &events, seed, options)
+    failure(case, "LIMIT_WALL", &asked, message)
 }
 
 fn failure(case: &Arc<ScenarioCase>, code: &str, what: &str, message: &str) -> Failure {

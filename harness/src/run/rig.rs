@@ -161,6 +161,7 @@ pub(super) fn build(
     seed: u64,
     clock: &StageClock,
     log: &TraceLog,
+    credentials: &Credentials,
     options: &RunOptions,
 ) -> Result<Rig, RigError> {
     let driver = clock.driver();
@@ -186,7 +187,7 @@ pub(super) fn build(
             engine
         }
     };
-    let credentials = Credentials::default();
+    let credentials = credentials.clone();
     let world = LiveWorld { clock: driver.clone(), credentials: credentials.clone(), egress: egress.clone() };
     let recorder = seeded.derive("cassette");
     let tape_world = TapeWorld { base, clock, credentials: &credentials, entropy: &recorder, seed, options };

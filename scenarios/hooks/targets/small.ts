@@ -13,7 +13,7 @@ export function empty() { return {}; }
 
 /** An unmarked message, which is not the current one. */
 export function unmarked(envelope: Envelope) {
-  const message = structuredClone(envelope.message);
+  const message = JSON.parse(JSON.stringify(envelope.message));
   message.params.arguments.path = "/a";
   return { accept: true, mutated: false, message };
 }

@@ -1,0 +1,74 @@
+//! A caller's parameters as they were written.
+//!
+//! Invariant: a field that nothing changed leaves with the caller's own bytes, so that digits and spelling of numbers
+//! survive. Deliberately only the top level: a change inside a field makes that field new.
+
+use std::fmt;
+
+use greenroom_boundary::RawJson;
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// The fields of a `params` object, in order, each as it was written.
+#[derive(Clone, Debug, Default)]
+pub struct RawParams(Vec<(String, RawJson)>);
+
+impl RawParams {
+    /// Reads a `params` object; `None` if it is none.
+    pub fn read(raw: &RawJson) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    pub(super) fn into_fields(self) -> impl Iterator<Item = (String, RawJson)> {
+        self.0.into_iter()
+    }
+
+    fn get(&self, key: &str) -> Option<&RawJson> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| raw)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RawParams;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawParams, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(RawParams(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// Parameters to be written: those of `value`, with the bytes of `raw` for every field that is the same in both.
+pub(super) struct Written<'a> {
+    pub(super) value: &'a Value,
+    pub(super) raw: Option<&'a RawParams>,
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (Value::Object(fields), Some(raw)) = (self.value, self.raw) else {
+            return self.value.serialize(serializer);
+        };
+        let mut map = serializer.serialize_map(Some(fields.len()))?;
+        for (key, value) in fields {
+            let written = raw.get(key).filter(|raw| serde_json::from_str::<Value>(raw.get()).is_ok_and(|was| was == *value));
+            match written {
+                Some(raw) => map.serialize_entry(key, raw)?,
+                None => map.serialize_entry(key, value)?,
+            }
+        }
+        map.end()
+    }
+}
