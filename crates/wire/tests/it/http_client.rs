@@ -106,6 +106,45 @@ async fn a_slow_request_holds_up_no_other() {
     assert_eq!(client.notes.take(), [] as [String; 0]);
 }
 
+/// Counts the requests that a server still works on.
+#[derive(Clone, Default)]
+struct Busy(Arc<()>);
+
+impl Busy {
+    fn count(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_lets_its_connection_go() {
+    let busy = Busy::default();
+    let of_server = busy.clone();
+    let answer = move |body: String| {
+        let working = body.contains("hang").then(|| of_server.clone());
+        async move {
+            if working.is_some() {
+                std::future::pending::<()>().await;
+            }
+            drop(working);
+            Response::builder().status(202).body(Body::empty()).unwrap()
+        }
+    };
+    let (url, http) = listen(Router::new().route("/mcp", any(answer))).await;
+    let client = connect(&url, http, Notes::new());
+    let idle = busy.count();
+    let peer = client.peer.clone();
+    let asking = tokio::spawn(async move { peer.request("hang", None, RequestOptions::default()).await });
+    while busy.count() == idle {
+        settle().await;
+    }
+    asking.abort();
+    while busy.count() > idle {
+        settle().await;
+    }
+    assert!(!client.peer.is_closed());
+}
+
 #[tokio::test]
 async fn the_servers_own_messages_arrive() {
     let (served, client) = connected().await;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use greenroom_boundary::CancellationToken;
 use greenroom_boundary::mcp::{Frame, McpError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode};
@@ -35,7 +36,8 @@ impl From<Frame> for Received {
 
 /// Sends a request. `initialize` alone waits for the server's status, as nothing else can be sent before its answer.
 pub(super) async fn ask(session: &Arc<Session>, id: RequestId, method: &str, frame: Frame) -> Result<(), McpError> {
-    session.agreed().waiting.insert(id.clone());
+    let given_up = CancellationToken::new();
+    session.agreed().waiting.insert(id.clone(), given_up.clone());
     let (session, first) = (session.clone(), method == "initialize");
     if !first {
         tokio::spawn(async move {
@@ -43,6 +45,7 @@ pub(super) async fn ask(session: &Arc<Session>, id: RequestId, method: &str, fra
             tokio::select! {
                 biased;
                 () = closing.cancelled() => {}
+                () = given_up.cancelled() => {}
                 () = run(&session, &id, frame) => {}
             }
         });
@@ -92,7 +95,10 @@ fn forget(session: &Session, params: Option<&RawValue>) {
         request_id: RequestId,
     }
     if let Some(params) = params.and_then(|raw| serde_json::from_str::<Params>(raw.get()).ok()) {
-        session.agreed().waiting.remove(&params.request_id);
+        // Nobody waits for the rest of that exchange: its connection is let go.
+        if let Some(given_up) = session.agreed().waiting.remove(&params.request_id) {
+            given_up.cancel();
+        }
     }
 }
 
@@ -157,7 +163,7 @@ async fn answer(session: &Arc<Session>, id: &RequestId, response: Response, firs
             Err(TooMuch::Limit) => return lose(session, id).await,
         }
     }
-    if session.agreed().waiting.contains(id) {
+    if session.agreed().waiting.contains_key(id) {
         fail(session, id, &session.closed("the exchange ended without an answer")).await;
     }
 }
@@ -185,7 +191,7 @@ pub(super) async fn lose(session: &Session, id: &RequestId) {
 
 /// Answers a request in the server's place, unless it was answered or cancelled.
 pub(super) async fn fail(session: &Session, id: &RequestId, error: &McpError) {
-    if !session.agreed().waiting.remove(id) {
+    if session.agreed().waiting.remove(id).is_none() {
         return;
     }
     let status = match error {

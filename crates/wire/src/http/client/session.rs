@@ -3,7 +3,7 @@
 //! Invariant: the session id and the revision that the server named go with every later request. Closing cancels every
 //! exchange and tells the server. Deliberately nothing survives the session.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub(super) struct Agreed {
     pub(super) session_id: Option<HeaderValue>,
     pub(super) version: Option<HeaderValue>,
-    /// Requests that wait for an answer.
-    pub(super) waiting: BTreeSet<RequestId>,
+    /// Requests that wait for an answer, each with what ends its exchange when it is given up.
+    pub(super) waiting: BTreeMap<RequestId, CancellationToken>,
 }
 
 pub(super) struct Session {

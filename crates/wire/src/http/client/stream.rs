@@ -38,7 +38,7 @@ struct Left {
 pub(super) async fn follow(session: &Arc<Session>, id: &RequestId, response: Response, first: bool) {
     let mut left = drain(session, response, first, Some(id)).await;
     let mut attempts = 0;
-    while session.agreed().waiting.contains(id) {
+    while session.agreed().waiting.contains_key(id) {
         if left.too_large {
             return lose(session, id).await;
         }
@@ -119,7 +119,7 @@ async fn drain(session: &Session, mut response: Response, first: bool, until: Op
                 receive(session, Frame::from(event.data), first).await;
             }
         }
-        if until.is_some_and(|id| !session.agreed().waiting.contains(id)) {
+        if until.is_some_and(|id| !session.agreed().waiting.contains_key(id)) {
             break;
         }
     }
