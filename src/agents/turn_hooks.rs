@@ -121,14 +121,13 @@ impl TurnHooks<'_> {
         let mut changed = agent.clone();
         if value["agent"] != shown["agent"] {
             let fields = &value["agent"];
-            if let Some(text) = fields["instructions"].as_str() {
-                changed.instructions = vec![text.to_owned()];
+            decode::<serde_json::Map<String, Value>>("agent", fields)?;
+            if let Some(text) = decode::<Option<String>>("agent's instructions", &fields["instructions"])? {
+                changed.instructions = vec![text];
             }
-            if let Some(model) = fields["model"].as_str() {
-                model.clone_into(&mut changed.model);
-            }
-            changed.temperature = fields["temperature"].as_f64().or(changed.temperature);
-            changed.max_tokens = fields["maxTokens"].as_u64().or(changed.max_tokens);
+            changed.model = decode::<Option<_>>("agent's model", &fields["model"])?.unwrap_or(changed.model);
+            changed.temperature = decode::<Option<_>>("agent's temperature", &fields["temperature"])?.or(changed.temperature);
+            changed.max_tokens = decode::<Option<_>>("agent's maxTokens", &fields["maxTokens"])?.or(changed.max_tokens);
         }
         Ok(changed)
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::terminal::say;
 use super::world;
-use crate::config::ServerKind;
+use crate::config::weaknesses;
 
 /// Arguments of `check-config`.
 #[derive(Debug, Args)]
@@ -25,18 +25,12 @@ pub(super) struct CheckConfigArgs {
 
 pub(super) fn run(args: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
     let config = world::config(&args.config)?;
-    let disabled: Vec<(String, String)> = config
-        .servers
-        .iter()
-        .filter_map(|(name, server)| match &server.kind {
-            ServerKind::Disabled(reason) => Some((name.to_string(), reason.clone())),
-            _ => None,
-        })
-        .collect();
+    let weak = weaknesses(&config);
     if args.json {
         let agents: Vec<_> = config.agents.keys().collect();
         let servers: Vec<_> = config.servers.keys().collect();
-        say(json!({"agents": agents, "servers": servers, "hooks": config.hooks.len(), "disabled": disabled}));
+        let weaknesses: Vec<_> = weak.iter().map(|weakness| json!({"at": weakness.at, "message": weakness.message})).collect();
+        say(json!({"agents": agents, "servers": servers, "hooks": config.hooks.len(), "weaknesses": weaknesses}));
     } else {
         say(format_args!(
             "{}: {} agents, {} servers, {} message hooks",
@@ -45,9 +39,9 @@ pub(super) fn run(args: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
             config.servers.len(),
             config.hooks.len()
         ));
-        for (name, reason) in &disabled {
-            say(format_args!("server {name} is disabled: {reason}"));
+        for weakness in &weak {
+            say(format_args!("{}: {}", weakness.at, weakness.message));
         }
     }
-    Ok(if disabled.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if weak.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

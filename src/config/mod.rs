@@ -3,6 +3,7 @@
 //! Invariant: a config that loads is complete: every reference resolves, every placeholder is expanded or disables its
 //! server with a reason. Deliberately no hot reload yet.
 
+mod audit;
 mod expand;
 mod load;
 mod model;
@@ -13,6 +14,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroo
     text.parse::<greenroom_harness::model::Duration>().map(greenroom_harness::model::Duration::to_std)
 }
 
+pub use audit::{Weakness, weaknesses};
 pub use expand::{ExpandError, Variables};
 pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
 pub use model::*;

@@ -13,7 +13,7 @@ fn the_example_config_is_good() {
     let good = greenroom(["check-config", "examples/greenroom.yaml", "--json"]).success();
     let found: Value = serde_json::from_str(&stdout(&good)).unwrap();
     assert_eq!(found["agents"], serde_json::json!(["greeter"]));
-    assert_eq!(found["disabled"], serde_json::json!([]));
+    assert_eq!(found["weaknesses"], serde_json::json!([]));
 }
 
 #[test]
@@ -22,8 +22,20 @@ fn a_disabled_server_is_named_with_its_reason() {
     let files = folder(&[("greenroom.yaml", config)]);
     let disabled = greenroom(["check-config", &at(&files, "greenroom.yaml")]).code(1);
     let said = stdout(&disabled);
-    assert!(said.contains("server shop is disabled: mcpServers.shop.env: "), "{said}");
+    assert!(said.contains("mcpServers.shop: the server is disabled: mcpServers.shop.env: "), "{said}");
     assert!(said.contains("GREENROOM_TEST_UNSET"), "{said}");
+}
+
+#[test_case("agents: { a: { script: no.ts } }", "agents.a.script: "; "a script that is not there")]
+#[test_case("agents: { a: { script: bad.ts } }", "bad.ts:1:24: "; "a script that does not parse")]
+#[test_case("agents: { a: { model: nobody/m } }", "agents.a.model: no provider is named"; "a provider that is not there")]
+#[test_case("agents: { a: {} }", "agents.a: it has neither a model nor a script"; "an agent that answers nothing")]
+#[test_case("mcpServers: { s: { url: 'ftp://x/mcp' } }", "mcpServers.s.url: "; "an address that is not http")]
+#[test_case("llmProviders: { p: { dialect: Morse } }", "llmProviders.p.dialect: "; "a dialect nobody speaks")]
+fn what_would_fail_later_is_told_now(text: &str, part: &str) {
+    let files = folder(&[("greenroom.yaml", text), ("bad.ts", "export function Next( {")]);
+    let weak = greenroom(["check-config", &at(&files, "greenroom.yaml")]).code(1);
+    assert!(stdout(&weak).contains(part), "{}", stdout(&weak));
 }
 
 #[test_case("agnets: {}", &["greenroom.yaml:1:1", "agnets", "did you mean `agents`?"]; "a misspelt key")]

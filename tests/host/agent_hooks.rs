@@ -112,3 +112,16 @@ fn an_unusable_request_is_said_to_be_the_hooks() {
     assert_eq!(error.code, "HOOK_MALFORMED");
     assert!(error.message.starts_with("a hook made the request unusable: "), "{}", error.message);
 }
+
+/// What the trace calls a change is one: a value of a wrong type is not dropped behind its back.
+#[test_case(json!({"temperature": "hot"}), "a hook made the agent's temperature unusable: "; "a temperature")]
+#[test_case(json!({"maxTokens": -1}), "a hook made the agent's maxTokens unusable: "; "a limit")]
+#[test_case(json!({"model": 5}), "a hook made the agent's model unusable: "; "a model")]
+#[test_case(json!(["be brief"]), "a hook made the agent unusable: "; "no object")]
+fn config_of_a_wrong_type_fails_the_turn(agent: Value, message: &str) {
+    let stage = stage("config", "policy/h", returns(json!({"agent": agent})));
+    let error = stage.turn("desk", "go").error.unwrap();
+    assert_eq!(error.code, "HOOK_MALFORMED");
+    assert!(error.message.starts_with(message), "{}", error.message);
+    assert!(stage.requests("llm.main", "chat").is_empty());
+}

@@ -111,7 +111,8 @@ impl<'js> Session<'js> {
         let make = || -> rquickjs::Result<Object<'js>> {
             let bootstrap: Function<'js> = eval(&ctx, "greenroom:bootstrap", BOOTSTRAP)?;
             let data = link.ops.data();
-            let glue: Object<'js> = bootstrap.call((natives(&ctx, &link)?, ctx.json_parse(table)?, data.get(), link.ops.absent()))?;
+            let glue: Object<'js> =
+                bootstrap.call((natives(&ctx, &link)?, ctx.json_parse(table)?, data.get(), link.ops.absent()))?;
             *tracker.borrow_mut() = Some(Persistent::save(&ctx, glue.get::<_, Function<'js>>("track")?));
             Ok(glue)
         };

@@ -36,15 +36,15 @@ pub(super) fn observe(declared: &[DeclaredHook], events: &[TraceEvent]) -> Obser
         let EventKind::Hook { hook, of, boundary, method, phase, mode, verdict, code, depth, .. } = &event.kind else {
             continue;
         };
-        let meant = |candidate: &&(usize, &DeclaredHook)| candidate.1.is_meant(hook, *phase, boundary, *mode);
-        let candidates: Vec<(usize, &DeclaredHook)> = declared.iter().enumerate().collect();
-        let exact = candidates.iter().filter(meant).find(|(_, known)| known.method.as_deref() == Some(method.as_str()));
-        let any = candidates.iter().filter(meant).find(|(_, known)| known.method.is_none());
-        let Some((place, _)) = exact.or(any) else {
+        let meant = |candidate: &(usize, &DeclaredHook)| candidate.1.is_meant(hook, *phase, boundary, *mode);
+        let candidates = || declared.iter().enumerate().filter(meant);
+        let exact = candidates().find(|(_, known)| known.method.as_deref() == Some(method.as_str()));
+        let any = || candidates().find(|(_, known)| known.method.is_none());
+        let Some((place, _)) = exact.or_else(any) else {
             *observed.undeclared.entry(format!("{hook} {} {boundary}", super::model::phase_name(*phase))).or_default() += 1;
             continue;
         };
-        let seen = Seen { hook: *place, outcome: HookOutcome::of(*verdict, code.as_deref()), depth: HookDepth::of(*depth) };
+        let seen = Seen { hook: place, outcome: HookOutcome::of(*verdict, code.as_deref()), depth: HookDepth::of(*depth) };
         let chain = open.entry((*of, *phase)).or_default();
         if chain.iter().any(|earlier| earlier.hook == seen.hook) {
             observed.chains.push(std::mem::take(chain));

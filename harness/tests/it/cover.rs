@@ -191,7 +191,9 @@ proptest! {
     fn the_order_of_scenarios_changes_nothing(runs in prop::collection::vec(prop::collection::vec(any_event(), 0..12), 0..5)) {
         let tally = |order: &[usize]| {
             let mut coverage = HookCoverage::default();
-            order.iter().for_each(|place| coverage.add(&format!("s/{place}"), &pair(), &runs[*place]));
+            for place in order {
+                coverage.add(&format!("s/{place}"), &pair(), &runs[*place]);
+            }
             coverage.report()
         };
         let forward: Vec<usize> = (0..runs.len()).collect();

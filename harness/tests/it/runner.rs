@@ -90,6 +90,26 @@ fn known_failures(turn: &str, expect: &str) -> Verdict {
     run(turn, &format!("known_failing: {{ reason: not yet, issue: \"#7\" }}\n{expect}")).verdict
 }
 
+/// A case that never comes back is masked like one that ends.
+#[test]
+fn secrets_leave_no_run_that_is_given_up() {
+    let turn = "[{ secret: hunter22 }, { emit: { event: output, body: { key: \"a hunter22 b\" } } }, { spin: true }]";
+    let result = run(turn, &format!("limits: {{ wall: 50ms }}\nrun:\n  - send: {{ assistant: desk, user: hi }}\n{PASSES}"));
+    assert_eq!(codes(&result), ["error LIMIT_WALL"]);
+    assert!(!result.trace.contains("hunter22") && result.trace.contains("a «secret:llm.main/apiKey» b"), "{}", result.trace);
+    let excerpt = format!("{:?}", result.failures[0].excerpt);
+    assert!(!excerpt.contains("hunter22"), "{excerpt}");
+}
+
+/// A secret that is also a word of the trace's own cannot be masked in its place: the event is withheld.
+#[test]
+fn a_secret_in_a_closed_vocabulary_withholds_the_event() {
+    let turn = "[{ secret: output }, { emit: { event: output, body: { key: output } } }, { reply: { outcome: ok, text: x } }]";
+    let result = run(turn, &format!("run:\n  - send: {{ assistant: desk, user: hi }}\n{PASSES}"));
+    assert!(!result.trace.contains("output"), "{}", result.trace);
+    assert!(result.trace.contains("event_withheld"), "{}", result.trace);
+}
+
 #[test]
 fn secrets_leave_no_run() {
     let turn = "[{ secret: hunter22 }, { emit: { event: output, body: { key: \"a hunter22 b\" } } }, { reply: { outcome: ok, text: hunter22 } }]";

@@ -1,6 +1,7 @@
 //! The HTTP client: against our own endpoint, and against servers that misbehave.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -106,22 +107,28 @@ async fn a_slow_request_holds_up_no_other() {
     assert_eq!(client.notes.take(), [] as [String; 0]);
 }
 
-/// Counts the requests that a server still works on.
-#[derive(Clone, Default)]
-struct Busy(Arc<()>);
+/// Counts a request that a server works on until it is dropped.
+struct Working(Arc<AtomicUsize>);
 
-impl Busy {
-    fn count(&self) -> usize {
-        Arc::strong_count(&self.0)
+impl Working {
+    fn on(counter: &Arc<AtomicUsize>) -> Self {
+        counter.fetch_add(1, Ordering::SeqCst);
+        Self(counter.clone())
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 #[tokio::test]
 async fn a_request_that_is_given_up_lets_its_connection_go() {
-    let busy = Busy::default();
+    let busy = Arc::new(AtomicUsize::new(0));
     let of_server = busy.clone();
     let answer = move |body: String| {
-        let working = body.contains("hang").then(|| of_server.clone());
+        let working = body.contains("hang").then(|| Working::on(&of_server));
         async move {
             if working.is_some() {
                 std::future::pending::<()>().await;
@@ -132,14 +139,13 @@ async fn a_request_that_is_given_up_lets_its_connection_go() {
     };
     let (url, http) = listen(Router::new().route("/mcp", any(answer))).await;
     let client = connect(&url, http, Notes::new());
-    let idle = busy.count();
     let peer = client.peer.clone();
     let asking = tokio::spawn(async move { peer.request("hang", None, RequestOptions::default()).await });
-    while busy.count() == idle {
+    while busy.load(Ordering::SeqCst) == 0 {
         settle().await;
     }
     asking.abort();
-    while busy.count() > idle {
+    while busy.load(Ordering::SeqCst) > 0 {
         settle().await;
     }
     assert!(!client.peer.is_closed());

@@ -30,6 +30,8 @@ pub const TABLE: &[OpDecl] = &[
     OpDecl { path: "memory.context.Set", kind: OpKind::Inline, min_args: 2, callback: None },
     OpDecl { path: "fail", kind: OpKind::Await, min_args: 0, callback: None },
     OpDecl { path: "failNow", kind: OpKind::Inline, min_args: 0, callback: None },
+    // Of a group that no call of the suite has.
+    OpDecl { path: "memory.user.Get", kind: OpKind::Inline, min_args: 1, callback: None },
     OpDecl { path: "slow", kind: OpKind::Await, min_args: 0, callback: None },
 ];
 
@@ -85,6 +87,10 @@ impl TestCtx {
 impl ContextOps for TestCtx {
     fn data(&self) -> RawJson {
         raw(r#"{"chat_id":"chat-1","metadata":{"depth":{"n":[1,2]}},"locale":"en-gb","empty":null}"#)
+    }
+
+    fn absent(&self) -> Vec<&'static str> {
+        vec!["memory.user", "memory.cont", "no.such.group"]
     }
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {

@@ -9,7 +9,7 @@ use super::{Case, EngineUnderTest, TestCtx};
 
 pub(super) fn cases() -> Vec<Case> {
     case_list![ops:
-        inline_op, nested_groups, await_op, undefined_args_are_null, op_error, inline_op_error, op_error_uncaught, min_args,
+        inline_op, nested_groups, absent_groups, await_op, undefined_args_are_null, op_error, inline_op_error, op_error_uncaught, min_args,
         async_twins, async_twin_rejects, twins_together, inline_ops_have_no_twin, callback_in_order, callback_stops,
         callback_number_stops, callback_throws, callback_of_twin, callback_is_optional, callback_must_be_a_function,
         op_inside_callback, release_kills_handles, release_twice, release_ends_the_twin, wrong_receiver, handles_cannot_be_forged,
@@ -33,6 +33,12 @@ async fn inline_op(t: EngineUnderTest) {
 async fn nested_groups(t: EngineUnderTest) {
     let code = "function f(ctx) { const m = ctx.memory.context; m.Set('k', { v: 1 }); return [m.Get('k'), m.Get('no') === undefined, m === ctx.memory.context] }";
     assert_eq!(t.value(code).await, json!([{ "v": 1 }, true, true]));
+}
+
+async fn absent_groups(t: EngineUnderTest) {
+    let code = "Array.prototype.some = () => false; \
+                function f(ctx) { return [typeof ctx.memory.user, 'user' in ctx.memory, typeof ctx.memory.context.Get, ctx.memory.user?.Get('k') === undefined] }";
+    assert_eq!(t.value(code).await, json!(["undefined", false, "function", true]));
 }
 
 async fn await_op(t: EngineUnderTest) {
