@@ -20,7 +20,7 @@ use crate::config::{HostConfig, ServerConfig, ServerKind};
 use crate::context::{OutputStream, People};
 use crate::router::{CallContext, CallError, ExternalServer, Factory, Router, Server};
 use crate::scripts::ScriptLibrary;
-use crate::servers::{MetaServer, ScriptServer, SystemServer};
+use crate::servers::{MetaServer, PROMPTS_SERVER, PromptsServer, ScriptServer, SystemServer};
 
 /// What every part of a running host shares.
 pub struct HostCore {
@@ -184,6 +184,9 @@ fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, driver
         }
         ServerKind::BuiltIn if name.as_str() == "nanobot.system" => {
             Box::new(move || Ok(Arc::new(SystemServer::new(drivers.clone())) as Arc<dyn Server>))
+        }
+        ServerKind::BuiltIn if name.as_str() == PROMPTS_SERVER => {
+            Box::new(move || Ok(Arc::new(PromptsServer::new(core.clone())) as Arc<dyn Server>))
         }
         ServerKind::BuiltIn => Box::new(move || Ok(Arc::new(MetaServer::new(core.clone())) as Arc<dyn Server>)),
         ServerKind::Disabled(reason) => Box::new(move || {

@@ -18,7 +18,7 @@ use crate::host::HostCore;
 use crate::router::{CallContext, did_you_mean, nearest};
 
 /// Key in a request's `_meta`: how work comes from one agent to another.
-pub(super) const VIA_KEY: &str = "greenroom/via";
+pub(crate) const VIA_KEY: &str = "greenroom/via";
 /// Key in a result's `_meta`: the whole outcome of the turn.
 pub(super) const TURN_KEY: &str = "greenroom/turn";
 /// Key in a result's `_meta`: why the turn failed.

@@ -13,6 +13,7 @@ mod toolset;
 mod turn;
 mod turn_hooks;
 
+pub(crate) use call::VIA_KEY;
 pub use call::{AgentCall, call_agent};
 pub use delegation::DelegationError;
 pub use model::{Answer, NobodyListens, TextListener, stream_completion};

@@ -91,11 +91,10 @@ impl AgentServer {
         CallError::Rpc { server: self.agent.to_string(), error: RpcError::invalid_params(message) }
     }
 
-    /// `messages` and `connector` count only beside the way of delegation, which this host's own hooks give in `_meta`: a
-    /// model or a client writes arguments alone and cannot choose them.
+    /// `messages` and `connector` count only beside the way of delegation, which this host's own code gives in `_meta`: a
+    /// model writes arguments alone, and the front takes the mark out of what clients send.
     fn asked(&self, cx: &CallContext, params: &Value) -> Result<Asked, CallError> {
-        let inside = !cx.delegation.is_empty();
-        let via = params.get("_meta").and_then(|meta| meta.get(VIA_KEY)).filter(|_| inside);
+        let via = params.get("_meta").and_then(|meta| meta.get(VIA_KEY));
         let named: Option<DelegateVia> = via.and_then(|via| serde_json::from_value(via.clone()).ok());
         let arguments = &params["arguments"];
         let from_hook = |key: &str| arguments.get(key).filter(|_| named.is_some());
@@ -107,7 +106,7 @@ impl AgentServer {
             _ => return Err(self.bad_arguments("`prompt` is missing or no string")),
         };
         let connector = from_hook("connector").and_then(Value::as_str).map(ConnectorName::new);
-        let via = named.or(inside.then_some(DelegateVia::Tool));
+        let via = named.or((!cx.delegation.is_empty()).then_some(DelegateVia::Tool));
         Ok(Asked { input: TurnInput { agent: self.agent.clone(), messages, connector, via }, tells_all: named.is_some() })
     }
 }

@@ -18,7 +18,7 @@ use super::{Agent, ConfigError, ConfigFile, LlmProvider, McpServer, Prompt, Publ
 use crate::hooks::{HookBinding, HookKey, HookOptions, HookTarget};
 
 /// Built-in servers that a config may name without an entry.
-pub(crate) const BUILT_IN: [&str; 2] = ["nanobot.meta", "nanobot.system"];
+pub(crate) const BUILT_IN: [&str; 3] = ["nanobot.meta", "nanobot.system", "greenroom.prompts"];
 
 /// A whole host, resolved.
 #[derive(Clone, Debug, Default)]

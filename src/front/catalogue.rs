@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use crate::config::ServerKind;
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, NameTable, ToolEntry};
+use crate::servers::PROMPTS_SERVER;
 
-/// The published tools.
+/// The published tools, or prompts.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    /// Published name to server and tool.
-    pub tools: NameTable,
+    /// Published name to server and tool (or prompt).
+    pub entries: NameTable,
     /// Why a server is left out, if one is.
     pub failed: Option<CallError>,
 }
@@ -33,16 +34,33 @@ impl Catalogue {
         }
         let mut catalogue = Self::default();
         for reference in references {
-            catalogue.add(core, cx, &reference).await;
+            catalogue.add(core, cx, &reference, "tools/list").await;
         }
         catalogue
     }
 
-    async fn add(&mut self, core: &Arc<HostCore>, cx: &CallContext, reference: &str) {
+    /// Collects the published prompts: those that `publish.prompts` names, else all of the config.
+    pub async fn prompts(core: &Arc<HostCore>, cx: &CallContext) -> Self {
+        let named = core.config.publish.prompts.entries();
+        let own =
+            |name: String| if core.config.prompts.contains_key(&name) { format!("{PROMPTS_SERVER}/{name}") } else { name };
+        let references = if named.is_empty() { vec![PROMPTS_SERVER.to_owned()] } else { named.into_iter().map(own).collect() };
+        let mut catalogue = Self::default();
+        for reference in references {
+            catalogue.add(core, cx, &reference, "prompts/list").await;
+        }
+        catalogue
+    }
+
+    async fn add(&mut self, core: &Arc<HostCore>, cx: &CallContext, reference: &str, method: &str) {
         let (path, alias) = reference.split_once(':').map_or((reference, None), |(path, alias)| (path, Some(alias)));
         let (server, only) = path.split_once('/').map_or((path, None), |(server, tool)| (server, Some(tool)));
         let server = ServerName::new(server);
-        let tools = match core.router.list_tools(cx, &server).await {
+        let listed = match method {
+            "tools/list" => core.router.list_tools(cx, &server).await,
+            _ => core.router.list(cx, &server, method).await,
+        };
+        let tools = match listed {
             Ok(tools) => tools,
             Err(error) => {
                 let reason = core.drivers.credentials.mask(&error.to_string());
@@ -55,14 +73,14 @@ impl Catalogue {
             let Some(tool) = spec.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             if only.is_none_or(|only| only == tool) {
                 let shown = alias.unwrap_or(&tool).to_owned();
-                self.tools.add(&shown, ToolEntry { server: server.clone(), tool, spec });
+                self.entries.add(&shown, ToolEntry { server: server.clone(), tool, spec });
             }
         }
     }
 
-    /// As `tools/list` shows them.
+    /// As the list method shows them.
     pub fn list(&self) -> Vec<Value> {
-        let shown = self.tools.iter().map(|(name, entry)| {
+        let shown = self.entries.iter().map(|(name, entry)| {
             let mut spec = entry.spec.clone();
             spec["name"] = json!(name);
             spec

@@ -14,8 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::Catalogue;
 use super::catalogue::external_servers;
-use crate::agents::TurnTree;
-use crate::config::Variables;
+use crate::agents::{TurnTree, VIA_KEY};
 use crate::context::OutputStream;
 use crate::host::{Host, HostCore};
 use crate::router::{CallContext, CallError, ProgressSink, RawParams};
@@ -94,8 +93,8 @@ impl Front {
             "initialize" => self.initialize(),
             "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
             "tools/call" => self.call_tool().await,
-            "prompts/list" => self.list_prompts(),
-            "prompts/get" => self.get_prompt(),
+            "prompts/list" => self.list_prompts().await,
+            "prompts/get" => self.get_prompt().await,
             "resources/list" => self.list_resources("resources").await,
             "resources/templates/list" => self.list_resources("resourceTemplates").await,
             "resources/read" => self.read_resource().await,
@@ -103,9 +102,14 @@ impl Front {
         }
     }
 
-    /// An error as the client gets it: what a server or driver said may hold a secret of the config.
+    /// An error as the client gets it: codes go out, internals to the log; what a server said may hold a secret of the config.
     fn rpc(&self, error: &CallError) -> RpcError {
         let mut rpc = error.to_rpc();
+        if matches!(error, CallError::Unavailable(_) | CallError::Inner { .. }) {
+            let told = self.core.drivers.credentials.mask(&rpc.message);
+            tracing::warn!(call = self.call.id, code = error.code(), "{told}");
+            rpc.message = format!("the call failed inside the host ({}); its log says why", error.code());
+        }
         rpc.message = self.core.drivers.credentials.mask(&rpc.message);
         rpc
     }
@@ -119,7 +123,7 @@ impl Front {
             "version": publish.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION")),
         });
         let mut capabilities = json!({"tools": {"listChanged": false}});
-        if !self.core.config.prompts.is_empty() {
+        if !self.core.config.prompts.is_empty() || !publish.prompts.entries().is_empty() {
             capabilities["prompts"] = json!({"listChanged": false});
         }
         if !self.resource_servers().is_empty() {
@@ -145,17 +149,21 @@ impl Front {
             Some(Value::Object(_)) => {}
             Some(_) => return Err(RpcError::invalid_params("`arguments` must be an object")),
         }
+        if let Some(Value::Object(meta)) = forwarded.get_mut("_meta") {
+            // Only the host itself may say how work went from agent to agent.
+            meta.shift_remove(VIA_KEY);
+        }
         if forwarded.get("_meta").is_some_and(|meta| meta.as_object().is_none_or(Map::is_empty)) {
             forwarded.as_object_mut().and_then(|params| params.shift_remove("_meta"));
         }
         let cx = self.context();
         let catalogue = Catalogue::collect(&self.core, &cx).await;
-        let Some(entry) = catalogue.tools.get(name) else {
+        let Some(entry) = catalogue.entries.get(name) else {
             // It may be a tool of a server that is out of reach: then that is the news.
             if let Some(error) = catalogue.failed {
                 return Err(self.rpc(&error));
             }
-            let hint = catalogue.tools.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
+            let hint = catalogue.entries.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
             return Err(RpcError::invalid_params(format!("unknown tool: {name}{hint}")));
         };
         let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded, self.call.raw.clone()).await;
@@ -195,42 +203,22 @@ impl Front {
         Err(failure)
     }
 
-    fn list_prompts(&self) -> Result<RawJson, RpcError> {
-        let prompts: Vec<Value> = self
-            .core
-            .config
-            .prompts
-            .iter()
-            .map(|(name, prompt)| {
-                let arguments: Vec<Value> = prompt
-                    .input
-                    .iter()
-                    .map(|(name, argument)| json!({"name": name, "description": argument.description, "required": argument.required}))
-                    .collect();
-                json!({"name": name, "description": prompt.description, "arguments": arguments})
-            })
-            .collect();
-        encode(&json!({"prompts": prompts}))
+    async fn list_prompts(&self) -> Result<RawJson, RpcError> {
+        encode(&json!({"prompts": Catalogue::prompts(&self.core, &self.context()).await.list()}))
     }
 
-    fn get_prompt(&self) -> Result<RawJson, RpcError> {
+    async fn get_prompt(&self) -> Result<RawJson, RpcError> {
         let params = &self.call.params;
-        let name = params["name"].as_str().unwrap_or_default();
-        let prompt =
-            self.core.config.prompts.get(name).ok_or_else(|| RpcError::invalid_params(format!("unknown prompt: {name}")))?;
-        let mut variables = Variables::default();
-        for (argument, declared) in &prompt.input {
-            match params.pointer(&format!("/arguments/{argument}")).and_then(Value::as_str) {
-                Some(value) => variables.set(argument.clone(), value),
-                None if declared.required => {
-                    return Err(RpcError::invalid_params(format!("prompt {name} needs the argument {argument}")));
-                }
-                None => variables.set(argument.clone(), ""),
-            }
-        }
-        let text = variables.expand(&prompt.template).map_err(|error| RpcError::invalid_params(error.to_string()))?;
-        let message = json!({"role": "user", "content": {"type": "text", "text": text}});
-        encode(&json!({"description": prompt.description, "messages": [message]}))
+        let name = params["name"].as_str().ok_or_else(|| RpcError::invalid_params("`name` is missing or no string"))?;
+        let arguments = params.get("arguments").filter(|arguments| arguments.is_object()).cloned().unwrap_or_else(|| json!({}));
+        let cx = self.context();
+        let catalogue = Catalogue::prompts(&self.core, &cx).await;
+        let Some(entry) = catalogue.entries.get(name) else {
+            return Err(RpcError::invalid_params(format!("unknown prompt: {name}")));
+        };
+        let output = self.core.router.get_prompt(&cx, &entry.server, &entry.tool, arguments).await;
+        let output = output.map_err(|error| self.rpc(&error))?;
+        output.raw.map_or_else(|| encode(&output.value), Ok)
     }
 }
 

@@ -7,6 +7,7 @@ pub mod dry_run;
 
 use greenroom_boundary::ServerName;
 use greenroom_boundary::trace::HookMode;
+use greenroom_harness::model::glob;
 use serde::Serialize;
 
 use super::{HookBinding, HookForm, HookTable, Side};
@@ -210,11 +211,11 @@ fn mismatch(server: &str, hook: &HookBinding, call: &Call) -> Option<String> {
     if server != call.server.as_str() {
         return Some(format!("it looks at messages of {server}"));
     }
-    if let Some(method) = hook.matcher.method.as_ref().filter(|method| *method != METHOD) {
+    if let Some(method) = hook.matcher.method.as_ref().filter(|method| !glob(method, METHOD)) {
         return Some(format!("it looks at {method}"));
     }
-    let name = hook.matcher.name.as_ref().filter(|name| **name != call.upstream)?;
-    let renamed = if *name == call.tool { "; hooks see the name at the server, before `toolOverrides`" } else { "" };
+    let name = hook.matcher.name.as_ref().filter(|name| !glob(name, &call.upstream))?;
+    let renamed = if glob(name, &call.tool) { "; hooks see the name at the server, before `toolOverrides`" } else { "" };
     Some(format!("it looks at the name {name:?}{renamed}"))
 }
 

@@ -33,10 +33,11 @@ pub(super) fn hooks(config: &HostConfig) -> Vec<DeclaredHook> {
     all
 }
 
-/// `(method, name)` pairs that tell all matchers of a server apart.
+/// `(method, name)` pairs that tell the matchers of a server apart. A pattern stands for itself: it matches its own text.
 pub(super) fn samples(config: &HostConfig, server: &ServerName) -> Vec<(String, String)> {
     let own = || config.hooks.iter().filter(|hook| hook.server == *server).map(|hook| &hook.binding.matcher);
-    let mut methods: BTreeSet<String> = own().filter_map(|matcher| matcher.method.clone()).collect();
+    let mut methods: BTreeSet<String> =
+        own().filter_map(|matcher| matcher.method.clone()).filter(|method| !method.contains('*')).collect();
     methods.insert(CALL.to_owned());
     let mut names: BTreeSet<String> = own().filter_map(|matcher| matcher.name.clone()).collect();
     names.insert(String::new());
@@ -129,7 +130,8 @@ fn message_hook(
         form,
         phase: if binding.side == Side::Request { HookPhase::Request } else { HookPhase::Response },
         boundary: format!("{kind}.{server}"),
-        method: binding.matcher.method.clone(),
+        // A pattern may stand for several methods; the id, side and boundary tell such hooks apart.
+        method: binding.matcher.method.clone().filter(|method| !method.contains('*')),
         mode: binding.mode,
         depths,
         not_deeper,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use greenroom_boundary::{AgentId, ServerName};
 use greenroom_harness::cover::HookDepth;
+use greenroom_harness::model::glob;
 
 use super::declared::{CALL, classes, code, samples};
 use crate::config::HostConfig;
@@ -50,7 +51,7 @@ impl Reach {
         let known = self.messages.iter().find(|(known, hook, _)| known == server && hook == binding);
         let depths = known.map(|(.., depths)| classes(depths)).unwrap_or_default();
         let reason = match &binding.matcher.method {
-            Some(method) if method != CALL => format!("agents, scripts and hooks make no `{method}`"),
+            Some(method) if !glob(method, CALL) => format!("agents, scripts and hooks make no `{method}`"),
             _ => "no hook, script or agent calls its server there".to_owned(),
         };
         (depths, reason)

@@ -1,13 +1,13 @@
 //! Determinism: the same seed gives the same traces, byte for byte, however many cases run at once.
 //!
-//! Invariant: all shipped scenarios take part on the first engine. Deliberately no comparison of engines with each other.
+//! Invariant: all shipped scenarios but the systematic ones of hook coverage (long computing) take part on the first engine. Deliberately no comparison of engines with each other.
 
 use test_case::test_case;
 
 use crate::support::{at, folder, greenroom, stdout, tree};
 
 // The suite is long in an unoptimised build: the second engine runs the cases of the demonstration.
-#[test_case("v8", "id(*)")]
+#[test_case("v8", "!tag(coverage)")]
 #[test_case("quickjs", "tag(demo)")]
 fn traces_depend_on_the_seed_alone(engine: &str, filter: &str) {
     let folders = folder(&[]);
@@ -18,8 +18,7 @@ fn traces_depend_on_the_seed_alone(engine: &str, filter: &str) {
             ["test", "scenarios", "--seed", "7", "--trace-dir", &traces, "-j", jobs, "--engine", engine, "-E", filter];
         codes.push(greenroom(arguments).get_output().status.code());
     }
-    // Whether every scenario holds under this seed is another question; a run that was cut short has no code.
-    assert!(codes.iter().all(|code| code.is_some() && *code == codes[0]), "{codes:?}");
+    assert_eq!(codes, [Some(0); 3], "every scenario holds under another seed");
     let first = tree(&folders.path().join("a"));
     let listed = stdout(&greenroom(["list", "scenarios", "-E", filter, "--format", "ids"]).success()).lines().count();
     assert_eq!(first.len(), listed, "one trace per case");

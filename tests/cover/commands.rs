@@ -56,7 +56,7 @@ fn a_dry_run_runs_own_hooks_and_names_the_others(count: &str, code: i32, params:
     assert_eq!(report["dry_run"]["not_run"], json!(["audit/log"]));
     assert_eq!(&report["dry_run"]["params"], params);
     let hooks: Vec<&Value> = report["dry_run"]["steps"].as_array().unwrap().iter().map(|step| &step["hook"]).collect();
-    assert_eq!(hooks, ["rules/cap", "rules/judge"]);
+    assert_eq!(hooks, ["rules/cap", "rules/log", "rules/judge"]);
 }
 
 #[test]

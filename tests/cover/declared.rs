@@ -37,14 +37,17 @@ fn a_hook_comes_after_those_that_run_before_it_in_some_chain() {
         "tools/call?direction=request": ["!mutate:h/judge", "h/cap"],
         "tools/call?direction=request&name=order&priority=-1": ["h/one"],
         "tools/call?direction=request&name=stock": ["h/two"],
+        "tools/*?direction=request&name=sto*&priority=9": ["h/wide"],
     })));
     let before = |id: &str| -> Vec<&str> {
         hook(&hooks, id, HookPhase::Request).after.iter().map(|place| hooks[*place].id.as_str()).collect()
     };
+    assert_eq!(depths(hook(&hooks, "h/wide", HookPhase::Request)), ["0"], "a pattern of methods and names");
     assert_eq!(before("h/one"), [] as [&str; 0]);
     assert_eq!(before("h/cap"), ["h/one"]);
     assert_eq!(before("h/two"), ["h/cap"], "h/one looks at another tool");
-    assert_eq!(before("h/judge"), ["h/cap", "h/one", "h/two"], "validators run last");
+    assert_eq!(before("h/wide"), ["h/cap", "h/two"]);
+    assert_eq!(before("h/judge"), ["h/cap", "h/one", "h/two", "h/wide"], "validators run last");
 }
 
 #[test_case(&json!({"tools/call": ["h/cap"]}), HookOutcome::Skipped; "the first hook is not skipped")]

@@ -88,7 +88,7 @@ fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word
 )]
 #[test_case(
     "mcpServers: {shop: {}}",
-    "greenroom.yaml: mcpServers.shop: give it `command`, `url` or `script`; built in are only nanobot.meta, nanobot.system"; "empty server"
+    "greenroom.yaml: mcpServers.shop: give it `command`, `url` or `script`; built in are only nanobot.meta, nanobot.system, greenroom.prompts"; "empty server"
 )]
 #[test_case(
     "mcpServers: {shop: {url: 'http://x', command: x}}",

@@ -64,13 +64,13 @@ impl Llm for Named<dyn Llm> {
 
 #[async_trait]
 impl CliRunner for Named<dyn CliRunner> {
-    /// A command does not say which runner it is for: a scenario's only runner takes all, else the program's name decides.
+    /// A command does not say which runner it is for: the program's name decides, `cli.bash` or a glob.
     async fn run(&self, command: CommandSpec, cancel: &CancellationToken) -> Result<CliStream, CliError> {
         let program = command.argv.first().map(String::as_str).unwrap_or_default();
         let program = program.rsplit('/').next().unwrap_or_default();
-        match (self.0.as_slice(), self.find(program)) {
-            ([(_, only)], _) | (_, Some(only)) => only.run(command, cancel).await,
-            _ => DenyCli.run(command, cancel).await,
+        match self.find(program) {
+            Some(runner) => runner.run(command, cancel).await,
+            None => DenyCli.run(command, cancel).await,
         }
     }
 }
