@@ -5,6 +5,7 @@
 
 mod call;
 mod delegation;
+mod hook_event;
 mod model;
 mod scripts;
 mod server;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Script};
 use greenroom_boundary::llm::ChatMessage;
-use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
+use greenroom_boundary::trace::{HookPhase, HookVerdict};
 use greenroom_boundary::{RawJson, SpanId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::TurnFailure;
+use super::hook_event::TurnHookEvent;
 use crate::context::HookContext;
 use crate::host::HostCore;
 use crate::router::CallContext;
@@ -110,22 +111,10 @@ impl ScriptHook<'_> {
             Ok(CallValue::Json(raw)) => read(function, &raw),
             Err(error) => (verdict_of(&error), None, Err(TurnFailure::from(error))),
         };
-        let failure = result.as_ref().err();
         let agent = self.cx.agent.as_ref().map_or("", |agent| agent.as_str());
-        let event = EventKind::Hook {
-            hook: format!("{agent}/{function}"),
-            of: self.span,
-            boundary: format!("agent.{agent}"),
-            method: "turn".to_owned(),
-            phase,
-            mode: HookMode::Enforce,
-            verdict,
-            patch,
-            reason: failure.map(|failure| failure.message.clone()),
-            code: failure.map(|failure| failure.code.clone()),
-            depth: self.cx.hook_depth(),
-        };
-        self.core.drivers.tracer.emit(&self.cx.scope, self.cx.agent.as_ref(), event);
+        let failure = result.as_ref().err().map(|failure| (failure.code.clone(), failure.message.clone()));
+        let event = TurnHookEvent { hook: format!("{agent}/{function}"), of: self.span, phase, verdict, patch, failure };
+        event.emit(self.core, self.cx);
         result
     }
 

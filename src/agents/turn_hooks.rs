@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use greenroom_boundary::SpanId;
 use greenroom_boundary::llm::LlmRequest;
-use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
+use greenroom_boundary::trace::{HookPhase, HookVerdict};
 use serde_json::{Value, json};
 
 use super::TurnFailure;
+use super::hook_event::TurnHookEvent;
 use super::model::Answer;
 use crate::config::AgentConfig;
 use crate::hooks::{HookFailure, HookTarget, Side, type_of};
@@ -90,21 +91,9 @@ impl TurnHooks<'_> {
         patch: Option<Value>,
         failure: Option<&HookFailure>,
     ) {
-        let agent = self.cx.agent.as_ref().map_or("", |agent| agent.as_str());
-        let event = EventKind::Hook {
-            hook: target.to_string(),
-            of: self.span,
-            boundary: format!("agent.{agent}"),
-            method: "turn".to_owned(),
-            phase,
-            mode: HookMode::Enforce,
-            verdict,
-            patch,
-            reason: failure.map(|failure| failure.message.clone()),
-            code: failure.map(|failure| failure.code.clone()),
-            depth: self.cx.hook_depth(),
-        };
-        self.core.drivers.tracer.emit(&self.cx.scope, self.cx.agent.as_ref(), event);
+        let failure = failure.map(|failure| (failure.code.clone(), failure.message.clone()));
+        let event = TurnHookEvent { hook: target.to_string(), of: self.span, phase, verdict, patch, failure };
+        event.emit(self.core, self.cx);
     }
 
     /// `config`: may change instructions, model, temperature and token limit of this turn.

@@ -2,11 +2,12 @@
 //!
 //! Invariant: each schema is made from the types that read the file. Deliberately no hand-written schema.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+
+use super::terminal;
 
 /// Which file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -37,19 +38,5 @@ pub(super) fn run(args: &SchemaArgs) -> ExitCode {
         SchemaOf::Config => crate::config::config_schema(),
     };
     let text = format!("{schema:#}\n");
-    let written = match &args.output {
-        Some(file) => std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display())),
-        None => match std::io::stdout().write_all(text.as_bytes()) {
-            // Whoever read it has seen enough.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|error| error.to_string()),
-        },
-    };
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "the schema cannot be written: {error}");
-            ExitCode::from(9)
-        }
-    }
+    terminal::write_document("the schema", &text, args.output.as_deref())
 }

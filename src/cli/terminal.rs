@@ -3,6 +3,8 @@
 //! Invariant: colours go to terminals only, and never where `NO_COLOR` is set. Deliberately no width and no paging.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
 
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 fn is_set(name: &str) -> bool {
@@ -27,4 +29,23 @@ pub(super) fn in_ci() -> bool {
 /// A line on standard output. A reader that has gone away (`… | head`) is no error.
 pub(super) fn say(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// Writes a whole document to a file, or to standard output if there is none; `what` names it in the error.
+pub(super) fn write_document(what: &str, text: &str, file: Option<&Path>) -> ExitCode {
+    let written = match file {
+        Some(file) => std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display())),
+        None => match std::io::stdout().write_all(text.as_bytes()) {
+            // Whoever read it has seen enough.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|error| error.to_string()),
+        },
+    };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{what} cannot be written: {error}");
+            ExitCode::from(9)
+        }
+    }
 }

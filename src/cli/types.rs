@@ -2,11 +2,12 @@
 //!
 //! Invariant: they are made from the table that the engines bind. Deliberately no choice of parts.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+
+use super::terminal;
 
 /// Print `greenroom.d.ts`, the TypeScript declarations for hook scripts.
 #[derive(Args, Clone, Debug)]
@@ -19,19 +20,5 @@ pub(super) struct TypesArgs {
 /// Prints or writes the declarations.
 pub(super) fn run(args: &TypesArgs) -> ExitCode {
     let text = crate::context::declarations();
-    let written = match &args.output {
-        Some(file) => std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display())),
-        None => match std::io::stdout().write_all(text.as_bytes()) {
-            // Whoever read it has seen enough.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|error| error.to_string()),
-        },
-    };
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "the declarations cannot be written: {error}");
-            ExitCode::from(9)
-        }
-    }
+    terminal::write_document("the declarations", &text, args.output.as_deref())
 }

@@ -344,3 +344,42 @@ pub trait IsolateDriver: Send + Sync + fmt::Debug {
     /// What is alive now.
     fn counters(&self) -> IsolateCounters;
 }
+
+/// Text of JSON as every reader takes it. A script that cuts a text inside a character leaves half of a surrogate pair; it
+/// becomes U+FFFD, as wherever text is encoded. Engines write `\ud…` for such halves and for nothing else.
+pub fn well_formed_json(text: String) -> String {
+    if !text.contains("\\ud") {
+        return text;
+    }
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        let is_half = escape.starts_with("\\ud")
+            && escape.as_bytes().get(3).is_some_and(|digit| !digit.is_ascii_digit() || *digit >= b'8');
+        let (written, length) = if is_half { ("\\ufffd", 6) } else { (escape.get(..2).unwrap_or(escape), 2) };
+        whole.push_str(before);
+        whole.push_str(written);
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    whole.push_str(rest);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::well_formed_json;
+
+    #[test]
+    fn halves_of_characters_are_replaced() {
+        let table = [
+            (r#""plain \n \\ud800 text""#, r#""plain \n \\ud800 text""#),
+            (r#"["\ud83d","x\udfff\\"]"#, r#"["\ufffd","x\ufffd\\"]"#),
+            (r#""\\\udabc é""#, r#""\\\ufffd é""#),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(well_formed_json(text.to_owned()), wanted);
+            assert!(serde_json::from_str::<serde_json::Value>(wanted).is_ok(), "{wanted}");
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use greenroom_boundary::isolate::{CallbackVerdict, OpArgs, OpDecl, OpIndex, OpKind};
+use greenroom_boundary::isolate::{CallbackVerdict, OpArgs, OpDecl, OpIndex, OpKind, well_formed_json};
 use rquickjs::{Array, Ctx, Error, Function, IntoJs, Object, Result, Value};
 use serde_json::json;
 
@@ -103,27 +103,6 @@ pub(crate) fn table_text(table: &[OpDecl]) -> String {
     ops.collect::<serde_json::Value>().to_string()
 }
 
-/// Text of JSON as every reader takes it. A script that cuts a text inside a character leaves half of a surrogate pair; it
-/// becomes U+FFFD, as wherever text is encoded. The engine writes `\ud…` for such halves and for nothing else.
-pub(crate) fn well_formed(text: String) -> String {
-    if !text.contains("\\ud") {
-        return text;
-    }
-    let mut whole = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        let is_half = escape.starts_with("\\ud")
-            && escape.as_bytes().get(3).is_some_and(|digit| !digit.is_ascii_digit() || *digit >= b'8');
-        let (written, length) = if is_half { ("\\ufffd", 6) } else { (escape.get(..2).unwrap_or(escape), 2) };
-        whole.push_str(before);
-        whole.push_str(written);
-        rest = escape.get(length..).unwrap_or_default();
-    }
-    whole.push_str(rest);
-    whole
-}
-
 impl Link {
     /// Interrupts the script if its call is killed.
     fn alive(&self, ctx: &Ctx<'_>) -> Result<()> {
@@ -137,7 +116,7 @@ impl Link {
         self.alive(ctx)?;
         texts
             .into_iter()
-            .map(|text| serde_json::value::RawValue::from_string(well_formed(text)).map_err(|_| Error::Unknown))
+            .map(|text| serde_json::value::RawValue::from_string(well_formed_json(text)).map_err(|_| Error::Unknown))
             .collect()
     }
 

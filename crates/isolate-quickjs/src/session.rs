@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_boundary::RawJson;
-use greenroom_boundary::isolate::{CallValue, IsolateError, Script};
+use greenroom_boundary::isolate::{CallValue, IsolateError, Script, well_formed_json};
 use nix::time::{ClockId, clock_gettime};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 
 use crate::exceptions::Reported;
 use crate::link::{Kill, Link, ToThread};
-use crate::natives::{natives, run_callback, well_formed};
+use crate::natives::{natives, run_callback};
 use crate::surface::{Surface, surface};
 use crate::worker::STACK_BYTES;
 
@@ -181,7 +181,7 @@ impl<'js> Session<'js> {
         if text.len() > self.link.shared.limits.value_bytes {
             return Err(IsolateError::ValueLimit { limit_bytes: self.link.shared.limits.value_bytes });
         }
-        let json = serde_json::value::RawValue::from_string(well_formed(text));
+        let json = serde_json::value::RawValue::from_string(well_formed_json(text));
         json.map(CallValue::Json).map_err(|error| IsolateError::NotJson { message: error.to_string() })
     }
 

@@ -4,6 +4,7 @@
 //! Lossy as JSON is: functions inside objects vanish, `NaN` becomes `null`; a function at top level is `undefined`, a symbol is refused.
 
 use greenroom_boundary::RawJson;
+use greenroom_boundary::isolate::well_formed_json;
 use serde_json::value::RawValue;
 
 /// Why a script's value did not become JSON text.
@@ -38,28 +39,7 @@ pub(crate) fn to_text(
     if text == "undefined" {
         return Ok(None);
     }
-    RawValue::from_string(well_formed(text)).map(Some).map_err(|_| ToTextError::NoForm("not JSON"))
-}
-
-/// Text of JSON as every reader takes it. A script that cuts a text inside a character leaves half of a surrogate pair; it
-/// becomes U+FFFD, as wherever text is encoded. The engine writes `\ud…` for such halves and for nothing else.
-fn well_formed(text: String) -> String {
-    if !text.contains("\\ud") {
-        return text;
-    }
-    let mut whole = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        let is_half = escape.starts_with("\\ud")
-            && escape.as_bytes().get(3).is_some_and(|digit| !digit.is_ascii_digit() || *digit >= b'8');
-        let (written, length) = if is_half { ("\\ufffd", 6) } else { (escape.get(..2).unwrap_or(escape), 2) };
-        whole.push_str(before);
-        whole.push_str(written);
-        rest = escape.get(length..).unwrap_or_default();
-    }
-    whole.push_str(rest);
-    whole
+    RawValue::from_string(well_formed_json(text)).map(Some).map_err(|_| ToTextError::NoForm("not JSON"))
 }
 
 /// A value of JSON text; `None` with an exception pending.
@@ -81,18 +61,4 @@ pub(crate) fn property<'s>(
 /// JSON `null`.
 pub(crate) fn null_text() -> RawJson {
     RawValue::NULL.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::well_formed;
-    use test_case::test_case;
-
-    #[test_case(r#""plain \n \\ud800 text""#, r#""plain \n \\ud800 text""# ; "an escaped backslash before ud")]
-    #[test_case(r#"["\ud83d","x\udfff\\"]"#, r#"["\ufffd","x\ufffd\\"]"# ; "halves of a pair")]
-    #[test_case(r#""\\\udabc é""#, r#""\\\ufffd é""# ; "after a backslash")]
-    fn halves_of_characters_are_replaced(text: &str, wanted: &str) {
-        assert_eq!(well_formed(text.to_owned()), wanted);
-        assert!(serde_json::from_str::<serde_json::Value>(&well_formed(text.to_owned())).is_ok());
-    }
 }
