@@ -9,16 +9,16 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures::future::{Either, select};
 use futures::stream;
 use greenroom_boundary::cli::{CliError, CliEvent, CliStream, CommandSpec};
 use greenroom_boundary::{CancellationToken, CliRunner};
 use serde_json::Value;
 
 use super::Replay;
-use super::schedule::{Index, What};
+use super::answers::{Answers, Cancelled};
+use super::schedule::What;
 use super::session::Asked;
-use crate::cassette::failure::{At, at, to_cli};
+use crate::cassette::failure::to_cli;
 use crate::record::cli::{lane, request};
 
 /// The CLI driver of a replay.
@@ -34,70 +34,39 @@ impl CliRunner for ReplayCli {
         let asked = Asked { lane: &lane, op: "run", scope: &lane, conn: 0, body: &body };
         let open =
             self.0.find(&asked).map_err(|miss| CliError::Denied { program: program.clone(), message: miss.to_string() })?;
-        let mut run = Run { replay: self.0.clone(), program, cancel: cancel.clone(), open, next: 0, ended: false };
-        run.until(self.0.schedule.turn(open)).await?;
-        self.0.schedule.reproduced(open);
-        if let Some(error) = run.failed_start() {
-            run.until(self.0.schedule.release(self.0.schedule.answers(open)[0])).await?;
-            run.took();
-            return Err(error);
+        let cancelled = |_: Cancelled| CliError::Cancelled { program: program.clone() };
+        let mut answers = Answers::begin(self.0.clone(), cancel.clone(), open).await.map_err(cancelled)?;
+        if let Some(body) = answers.failed_start().await.map_err(cancelled)? {
+            return Err(to_cli(&body));
         }
+        let run = Run { answers, program, ended: false };
         Ok(Box::pin(stream::unfold(run, |mut run| async move { run.piece().await.map(|piece| (piece, run)) })))
     }
 }
 
 struct Run {
-    replay: Arc<Replay>,
+    answers: Answers,
     program: String,
-    cancel: CancellationToken,
-    open: Index,
-    next: usize,
     ended: bool,
 }
 
 impl Run {
-    fn answers(&self) -> &[Index] {
-        self.replay.schedule.answers(self.open)
-    }
-
-    fn took(&mut self) {
-        self.replay.schedule.reproduced(self.answers()[self.next]);
-        self.next += 1;
-    }
-
-    fn failed_start(&self) -> Option<CliError> {
-        let first = *self.answers().first()?;
-        let What::Close { body: Some(body), .. } = &self.replay.schedule.events[first].what else { return None };
-        let body = serde_json::from_str(body).unwrap_or_default();
-        (at(&body) == At::Start && body.get("code").is_some()).then(|| to_cli(&body))
-    }
-
-    async fn until(&self, waiting: impl Future<Output = ()>) -> Result<(), CliError> {
-        match select(Box::pin(self.cancel.cancelled()), Box::pin(waiting)).await {
-            Either::Left(_) => Err(CliError::Cancelled { program: self.program.clone() }),
-            Either::Right(_) => Ok(()),
-        }
-    }
-
     async fn piece(&mut self) -> Option<Result<CliEvent, CliError>> {
         if self.ended {
             return None;
         }
-        let Some(index) = self.answers().get(self.next).copied() else {
-            self.ended = true;
-            let message = "the recording breaks off in this run".to_owned();
-            return Some(Err(CliError::Denied { program: self.program.clone(), message }));
+        let what = match self.answers.next().await {
+            Some(Ok(what)) => what,
+            Some(Err(Cancelled)) => {
+                self.ended = true;
+                return Some(Err(CliError::Cancelled { program: self.program.clone() }));
+            }
+            None => {
+                self.ended = true;
+                let message = "the recording breaks off in this run".to_owned();
+                return Some(Err(CliError::Denied { program: self.program.clone(), message }));
+            }
         };
-        let what = self.replay.schedule.events[index].what.clone();
-        let waited = match what {
-            What::GivenUp => self.until(std::future::pending()).await,
-            _ => self.until(self.replay.schedule.release(index)).await,
-        };
-        if let Err(error) = waited {
-            self.leave();
-            return Some(Err(error));
-        }
-        self.took();
         match what {
             What::Chunk { raw } => Some(Ok(output(&raw))),
             What::Close { body: Some(body), .. } => {
@@ -111,18 +80,6 @@ impl Run {
                 None
             }
         }
-    }
-
-    fn leave(&mut self) {
-        let left = self.answers().get(self.next..).unwrap_or_default().to_vec();
-        self.replay.abandon(&left, false);
-        self.ended = true;
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        self.leave();
     }
 }
 

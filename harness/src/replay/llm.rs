@@ -6,15 +6,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::future::{Either, select};
 use futures::stream;
 use greenroom_boundary::llm::{LlmCapabilities, LlmError, LlmEvent, LlmRequest, LlmStream};
 use greenroom_boundary::{CancellationToken, Llm};
 
 use super::Replay;
-use super::schedule::{Index, What};
+use super::answers::{Answers, Cancelled};
+use super::schedule::What;
 use super::session::Asked;
-use crate::cassette::failure::{At, at, to_llm};
+use crate::cassette::failure::to_llm;
 
 /// The LLM driver of a replay.
 #[derive(Clone, Debug)]
@@ -36,96 +36,48 @@ impl Llm for ReplayLlm {
             .0
             .find(&asked)
             .map_err(|miss| LlmError::Unavailable { connector: connector.clone(), message: miss.to_string() })?;
-        let mut pieces = Pieces { replay: self.0.clone(), connector, cancel: cancel.clone(), open, next: 0, finished: false };
-        pieces.until(self.0.schedule.turn(open)).await?;
-        self.0.schedule.reproduced(open);
-        if let Some(error) = pieces.failed_start() {
-            pieces.until(self.0.schedule.release(self.0.schedule.answers(open)[0])).await?;
-            pieces.took();
-            return Err(error);
+        let cancelled = |_: Cancelled| LlmError::Cancelled { connector: connector.clone() };
+        let mut answers = Answers::begin(self.0.clone(), cancel.clone(), open).await.map_err(cancelled)?;
+        if let Some(body) = answers.failed_start().await.map_err(cancelled)? {
+            return Err(to_llm(&body));
         }
+        let pieces = Pieces { answers, connector, ended: false };
         Ok(Box::pin(stream::unfold(pieces, |mut pieces| async move { pieces.piece().await.map(|piece| (piece, pieces)) })))
     }
 }
 
 struct Pieces {
-    replay: Arc<Replay>,
+    answers: Answers,
     connector: String,
-    cancel: CancellationToken,
-    open: Index,
-    next: usize,
-    finished: bool,
+    ended: bool,
 }
 
 impl Pieces {
-    fn answers(&self) -> &[Index] {
-        self.replay.schedule.answers(self.open)
-    }
-
-    fn took(&mut self) {
-        self.replay.schedule.reproduced(self.answers()[self.next]);
-        self.next += 1;
-    }
-
-    /// The error that the call itself ended with.
-    fn failed_start(&self) -> Option<LlmError> {
-        let first = *self.answers().first()?;
-        let What::Close { body: Some(body), .. } = &self.replay.schedule.events[first].what else { return None };
-        let body = serde_json::from_str(body).unwrap_or_default();
-        (at(&body) == At::Start).then(|| to_llm(&body))
-    }
-
-    async fn until(&self, waiting: impl Future<Output = ()>) -> Result<(), LlmError> {
-        match select(Box::pin(self.cancel.cancelled()), Box::pin(waiting)).await {
-            Either::Left(_) => Err(LlmError::Cancelled { connector: self.connector.clone() }),
-            Either::Right(_) => Ok(()),
-        }
-    }
-
     async fn piece(&mut self) -> Option<Result<LlmEvent, LlmError>> {
-        if self.next == usize::MAX {
+        if self.ended {
             return None;
         }
-        let Some(index) = self.answers().get(self.next).copied() else {
-            // A closed exchange is over; one without a close is the torn end of the recording.
-            let closed = self
-                .answers()
-                .last()
-                .is_some_and(|last| !matches!(self.replay.schedule.events[*last].what, What::Chunk { .. }));
-            self.next = usize::MAX;
-            return (!closed).then(|| Err(LlmError::Truncated { connector: self.connector.clone() }));
+        let what = match self.answers.next().await {
+            Some(Ok(what)) => what,
+            Some(Err(Cancelled)) => {
+                self.ended = true;
+                return Some(Err(LlmError::Cancelled { connector: self.connector.clone() }));
+            }
+            None => {
+                // A closed exchange is over; one without a close is the torn end of the recording.
+                self.ended = true;
+                return (!self.answers.is_closed()).then(|| Err(LlmError::Truncated { connector: self.connector.clone() }));
+            }
         };
-        let what = self.replay.schedule.events[index].what.clone();
-        let waited = match what {
-            What::GivenUp => self.until(std::future::pending()).await,
-            _ => self.until(self.replay.schedule.release(index)).await,
-        };
-        if let Err(error) = waited {
-            self.leave();
-            return Some(Err(error));
-        }
-        self.took();
         match what {
             What::Chunk { raw } => {
                 let parsed = serde_json::from_str::<LlmEvent>(&raw);
-                self.finished |= matches!(parsed, Ok(LlmEvent::Finish { .. }));
+                self.answers.finished |= matches!(parsed, Ok(LlmEvent::Finish { .. }));
                 let connector = self.connector.clone();
                 Some(parsed.map_err(|error| LlmError::Malformed { connector, message: error.to_string() }))
             }
             What::Close { body: Some(body), .. } => Some(Err(to_llm(&serde_json::from_str(&body).unwrap_or_default()))),
             _ => None,
         }
-    }
-
-    fn leave(&mut self) {
-        let left = self.answers().get(self.next..).unwrap_or_default().to_vec();
-        self.replay.abandon(&left, self.finished);
-        self.next = usize::MAX;
-    }
-}
-
-impl Drop for Pieces {
-    fn drop(&mut self) {
-        self.leave();
     }
 }

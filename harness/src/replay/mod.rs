@@ -5,6 +5,7 @@
 //! recorded is an error with its reason, never the nearest answer. All waiting is for events; only `paced` replay looks at
 //! the clock. Deliberately no causal mode: cassettes do not carry causes yet.
 
+mod answers;
 mod cli;
 mod llm;
 mod mcp;
