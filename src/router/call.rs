@@ -77,23 +77,7 @@ impl Router {
 
     /// Calls a tool, by the name that `list_tools` shows.
     pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
-        self.call_with_meta(cx, server, tool, arguments, None).await
-    }
-
-    /// Calls a tool and passes the caller's `_meta` on.
-    pub async fn call_with_meta(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        tool: &str,
-        arguments: Value,
-        meta: Option<Value>,
-    ) -> Result<Output, CallError> {
-        let mut params = json!({"name": tool, "arguments": arguments});
-        if let Some(meta) = meta {
-            params["_meta"] = meta;
-        }
-        self.forward(cx, server, tool, params, None).await
+        self.forward(cx, server, tool, json!({"name": tool, "arguments": arguments}), None).await
     }
 
     /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
