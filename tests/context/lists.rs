@@ -3,24 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Native, Set, json_value, op};
+use crate::support::run_ops;
 
 /// Runs operations one after the other in one turn.
 pub(crate) fn run(steps: Vec<(String, Vec<Value>)>) -> Vec<Value> {
-    let next: Native = Box::new(move |call| {
-        let steps = steps.clone();
-        Box::pin(async move {
-            let mut answers = Vec::new();
-            for (path, args) in steps {
-                answers.push(op(&call, &path, args).await);
-            }
-            Ok(json_value(&json!({"data": {"answers": answers}})))
-        })
-    });
-    let stage = Set::new("agents: {desk: {script: desk.js}}").native("desk", "Next", next).build();
-    let reply = stage.turn("desk", "go");
-    assert!(reply.error.is_none(), "{reply:?}");
-    reply.data["answers"].as_array().unwrap().clone()
+    run_ops(steps).0
 }
 
 fn memory(verb: &str) -> String {

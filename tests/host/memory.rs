@@ -4,26 +4,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use test_case::test_case;
 
-use crate::support::{Native, Set, json_value, op};
+use crate::support::{Native, Set, json_value, op, run_ops};
 
 /// Runs operations one after the other in one turn; `$` stands for `memory.chat.`.
 fn run(steps: &[(&str, Value)]) -> Vec<Value> {
     let steps: Vec<(String, Vec<Value>)> =
         steps.iter().map(|(name, args)| (name.replace('$', "memory.chat."), args.as_array().unwrap().clone())).collect();
-    let next: Native = Box::new(move |call| {
-        let steps = steps.clone();
-        Box::pin(async move {
-            let mut answers = Vec::new();
-            for (path, args) in steps {
-                answers.push(op(&call, &path, args).await);
-            }
-            Ok(json_value(&json!({"data": {"answers": answers}})))
-        })
-    });
-    let stage = Set::new("agents: {desk: {script: desk.js}}").native("desk", "Next", next).build();
-    let reply = stage.turn("desk", "go");
-    assert!(reply.error.is_none(), "{reply:?}");
-    reply.data["answers"].as_array().unwrap().clone()
+    run_ops(steps).0
 }
 
 fn last(steps: &[(&str, Value)]) -> Value {

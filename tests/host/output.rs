@@ -4,28 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use test_case::test_case;
 
-use crate::support::{Native, Set, json_value, op};
-
-/// Runs operations in one turn. Gives their answers and the client's stream.
-fn run(steps: Vec<(String, Vec<Value>)>) -> (Vec<Value>, Vec<Value>) {
-    let next: Native = Box::new(move |call| {
-        let steps = steps.clone();
-        Box::pin(async move {
-            let mut answers = Vec::new();
-            for (path, args) in steps {
-                answers.push(op(&call, &path, args).await);
-            }
-            Ok(json_value(&json!({"data": {"answers": answers}})))
-        })
-    });
-    let stage = Set::new("agents: {desk: {script: desk.js}}").native("desk", "Next", next).build();
-    let reply = stage.turn("desk", "go");
-    assert!(reply.error.is_none(), "{reply:?}");
-    (reply.data["answers"].as_array().unwrap().clone(), stage.output())
-}
+use crate::support::run_ops;
 
 fn ops(steps: &[(&str, Value)]) -> (Vec<Value>, Vec<Value>) {
-    run(steps.iter().map(|(path, args)| ((*path).to_owned(), args.as_array().unwrap().clone())).collect())
+    run_ops(steps.iter().map(|(path, args)| ((*path).to_owned(), args.as_array().unwrap().clone())).collect())
 }
 
 fn events<'a>(stream: &'a [Value], name: &str) -> Vec<&'a Value> {
@@ -198,7 +180,7 @@ proptest! {
             steps.push((verb.to_owned(), args));
         }
         steps.push(("End".to_owned(), vec![json!("M1")]));
-        let (answers, stream) = run(steps);
+        let (answers, stream) = run_ops(steps);
         prop_assert!(answers.iter().all(|answer| answer.get("ok").is_some()), "{answers:?}");
         prop_assert_eq!(stored(&stream), client(&stream, "M1"));
     }

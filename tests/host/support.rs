@@ -429,3 +429,21 @@ pub(crate) fn result(text: &str) -> String {
 pub(crate) fn error(text: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":$id,"error":{text}}}"#)
 }
+
+/// Runs `ctx` operations one after the other in one turn. Gives their answers and the client's stream.
+pub(crate) fn run_ops(steps: Vec<(String, Vec<Value>)>) -> (Vec<Value>, Vec<Value>) {
+    let next: Native = Box::new(move |call| {
+        let steps = steps.clone();
+        Box::pin(async move {
+            let mut answers = Vec::new();
+            for (path, args) in steps {
+                answers.push(op(&call, &path, args).await);
+            }
+            Ok(json_value(&json!({"data": {"answers": answers}})))
+        })
+    });
+    let stage = Set::new("agents: {desk: {script: desk.js}}").native("desk", "Next", next).build();
+    let reply = stage.turn("desk", "go");
+    assert!(reply.error.is_none(), "{reply:?}");
+    (reply.data["answers"].as_array().unwrap().clone(), stage.output())
+}
