@@ -47,7 +47,13 @@ fn host() -> Host {
 
 fn context(host: &Host) -> CallContext {
     let tree = TurnTree::new(OutputStream::new(host.core().drivers.tracer.clone(), None));
-    CallContext::root(Scope::new("bench"), Session::new("bench"), tree, CancellationToken::new())
+    CallContext::new(
+        Scope::new("bench"),
+        host.core().state.own_root.clone(),
+        Session::new("bench"),
+        tree,
+        CancellationToken::new(),
+    )
 }
 
 fn router(criterion: &mut Criterion) {

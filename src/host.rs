@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use greenroom_boundary::isolate::HandOff;
@@ -21,6 +21,7 @@ use crate::context::{OutputStream, People};
 use crate::router::{CallContext, CallError, ExternalServer, Factory, Router, Server};
 use crate::scripts::ScriptLibrary;
 use crate::servers::{MetaServer, PROMPTS_SERVER, PromptsServer, ScriptServer, SystemServer};
+use crate::sessions::{RootId, RootSession};
 
 /// What every part of a running host shares.
 pub struct HostCore {
@@ -34,10 +35,19 @@ pub struct HostCore {
     pub scripts: ScriptLibrary,
     /// How script threads and the runtime take turns.
     pub hand_off: HandOff,
+    /// What outlives a config.
+    pub state: Arc<HostState>,
+}
+
+/// What a host keeps when its config changes.
+#[derive(Default)]
+pub struct HostState {
     /// What persons and teams keep over conversations.
     pub people: People,
+    /// The session tree of the host's own turns.
+    pub own_root: Arc<RootSession>,
     active: Arc<AtomicUsize>,
-    client_sessions: AtomicUsize,
+    roots: AtomicU64,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
 }
 
@@ -58,24 +68,26 @@ impl HostCore {
     }
 
     pub(crate) fn active_turn(&self) -> ActiveTurn {
-        self.active.fetch_add(1, Ordering::SeqCst);
-        ActiveTurn(self.active.clone())
+        self.state.active.fetch_add(1, Ordering::SeqCst);
+        ActiveTurn(self.state.active.clone())
     }
 
     /// The conversation called `id`, made if it is new.
     pub fn session(&self, id: &str) -> Arc<Session> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.state.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.entry(id.to_owned()).or_insert_with(|| Session::new(id)).clone()
     }
 
-    /// A name for a client's session: what traces show instead of the session id, which is a secret.
-    pub fn session_name(&self) -> String {
-        format!("s{}", self.client_sessions.fetch_add(1, Ordering::SeqCst) + 1)
+    /// Begins the session tree of an outside client.
+    pub fn begin_session(&self) -> Arc<RootSession> {
+        RootSession::new(RootId(self.state.roots.fetch_add(1, Ordering::SeqCst) + 1))
     }
 
-    /// Forgets a conversation.
-    pub fn forget_session(&self, id: &str) {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    /// Ends a session tree: its calls, its servers, its conversation `id`.
+    pub async fn end_session(&self, root: &RootSession, id: &str) {
+        root.ended.cancel();
+        self.router.close_root(root.id).await;
+        self.state.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }
 
@@ -99,10 +111,7 @@ impl Host {
             router: Router::new(&config, factories(&config, &drivers, core), drivers.clone()),
             scripts: ScriptLibrary::default(),
             hand_off,
-            people: People::default(),
-            active: Arc::default(),
-            client_sessions: AtomicUsize::new(0),
-            sessions: Mutex::default(),
+            state: Arc::default(),
             config,
             drivers,
         });
@@ -122,9 +131,9 @@ impl Host {
         core.drivers.tracer.emit(&scope, None, EventKind::Stimulus { id: turn.id.clone(), method: "turn".to_owned(), body });
         let session = core.session(turn.chat.as_deref().unwrap_or("default"));
         let mut metadata = turn.metadata;
-        let person = core.people.of(&mut metadata);
+        let person = core.state.people.of(&mut metadata);
         let tree = TurnTree::of(OutputStream::new(core.drivers.tracer.clone(), None), person);
-        let mut cx = CallContext::root(scope.clone(), session, tree, cancel.child_token());
+        let mut cx = CallContext::new(scope.clone(), core.state.own_root.clone(), session, tree, cancel.child_token());
         cx.metadata = metadata;
         let message = ChatMessage::text(Role::User, turn.user);
         let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None };
@@ -139,7 +148,7 @@ impl Host {
 
     /// Closes every connection and says what was still under way.
     pub async fn shutdown(&self) -> Leftovers {
-        let tasks = self.0.active.load(Ordering::SeqCst);
+        let tasks = self.0.state.active.load(Ordering::SeqCst);
         self.0.router.close().await;
         Leftovers {
             tasks,

@@ -18,5 +18,6 @@ pub mod rehearsal;
 pub mod router;
 pub mod scripts;
 pub mod servers;
+pub mod sessions;
 
 pub use host::Host;

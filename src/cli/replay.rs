@@ -3,6 +3,7 @@
 //! Invariant: what the cassette does not hold is a miss, never a real call. Deliberately the recorded trace is the measure,
 //! with times left out, as a live session's times are the machine's.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use super::{EngineName, Engines, world};
 use crate::Host;
 use crate::config::HostConfig;
 use crate::front::{self, OutsideCall};
+use crate::sessions::RootSession;
 
 /// Most events of a replay.
 const MAX_EVENTS: usize = 1_000_000;
@@ -166,6 +168,7 @@ fn complete_lines(text: &str) -> anyhow::Result<Vec<TraceEvent>> {
 async fn drive(config: HostConfig, drivers: Drivers, replay: &Arc<Replay>, stuck: &Notify) -> Option<String> {
     let host = Host::start(config, drivers, HandOff::Strict);
     let mut tasks = JoinSet::new();
+    let mut roots: BTreeMap<String, Arc<RootSession>> = BTreeMap::new();
     let inputs = replay.stimuli().len();
     let mut given = 0;
     let everything = async {
@@ -173,9 +176,11 @@ async fn drive(config: HostConfig, drivers: Drivers, replay: &Arc<Replay>, stuck
             let Some(stimulus) = replay.next_stimulus().await else { break };
             given += 1;
             let (host, replay) = (host.clone(), replay.clone());
+            let session = stimulus.body.get("session").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let root = roots.entry(session).or_insert_with(|| host.core().begin_session()).clone();
             tasks.spawn(async move {
                 let seq = stimulus.seq;
-                answer(&host, stimulus).await;
+                answer(&host, root, stimulus).await;
                 replay.stimulus_ended(seq);
             });
         }
@@ -193,7 +198,7 @@ async fn drive(config: HostConfig, drivers: Drivers, replay: &Arc<Replay>, stuck
     Some(format!("the replay came to a stop: it gave {given} of {inputs} recorded inputs, and nothing more could happen"))
 }
 
-async fn answer(host: &Host, stimulus: RecordedStimulus) {
+async fn answer(host: &Host, root: Arc<RootSession>, stimulus: RecordedStimulus) {
     let body = &stimulus.body;
     let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     if stimulus.kind == "turn" {
@@ -204,6 +209,7 @@ async fn answer(host: &Host, stimulus: RecordedStimulus) {
         let params = body.get("params").cloned().unwrap_or_default();
         let call = OutsideCall {
             id: stimulus.scope,
+            root,
             session: text("session"),
             method: stimulus.kind,
             params,

@@ -51,7 +51,7 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
                 let duplex = stdio::duplex(tokio::io::stdin(), tokio::io::stdout(), &StdioOptions::new("client"));
                 tokio::select! {
                     biased;
-                    () = front::serve(&host, "stdio", duplex) => {}
+                    () = front::serve(&host, duplex) => {}
                     () = interrupted() => {}
                 }
             } else {

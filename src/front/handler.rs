@@ -18,22 +18,27 @@ use crate::agents::{TurnTree, VIA_KEY};
 use crate::context::OutputStream;
 use crate::host::{Host, HostCore};
 use crate::router::{CallContext, CallError, ProgressSink, RawParams};
+use crate::sessions::RootSession;
 
-/// Serves one outside client until its connection ends.
-pub async fn serve(host: &Host, session_id: &str, duplex: FrameDuplex) {
+/// Serves one outside client until its connection ends. Traces call it `s1`, `s2`, …: its session id is a secret.
+pub async fn serve(host: &Host, duplex: FrameDuplex) {
     let core = host.core().clone();
-    let handler = Arc::new(Connection { host: host.clone(), session_id: session_id.to_owned() });
+    let root = core.begin_session();
+    let session_id = format!("s{}", root.id.0);
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
+    let handler = Arc::new(Connection { host: host.clone(), root: root.clone(), session_id: session_id.clone() });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
-    core.forget_session(session_id);
+    core.end_session(&root, &session_id).await;
 }
 
 /// A request of an outside client, without its transport.
 pub struct OutsideCall {
     /// Names it in the trace: `session/request id`.
     pub id: String,
-    /// The client's session.
+    /// The client's session tree.
+    pub root: Arc<RootSession>,
+    /// The name of the client's session.
     pub session: String,
     /// `tools/call`, …
     pub method: String,
@@ -67,6 +72,7 @@ pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError>
 
 struct Connection {
     host: Host,
+    root: Arc<RootSession>,
     session_id: String,
 }
 
@@ -83,7 +89,8 @@ impl Front {
     fn context(&self) -> CallContext {
         let tree = TurnTree::new(OutputStream::new(self.core.drivers.tracer.clone(), None));
         let scope = Scope::new(self.call.id.clone());
-        let mut cx = CallContext::root(scope, self.core.session(&self.call.session), tree, self.call.cancel.clone());
+        let session = self.core.session(&self.call.session);
+        let mut cx = CallContext::new(scope, self.call.root.clone(), session, tree, self.call.cancel.clone());
         cx.progress.clone_from(&self.call.progress);
         cx
     }
@@ -254,6 +261,7 @@ impl PeerHandler for Connection {
         };
         let call = OutsideCall {
             id: format!("{}/{}", self.session_id, request.id),
+            root: self.root.clone(),
             session: self.session_id.clone(),
             method: request.method,
             params,

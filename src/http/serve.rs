@@ -27,9 +27,8 @@ struct Sessions(Host);
 impl Acceptor for Sessions {
     async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
         let host = self.0.clone();
-        let name = host.core().session_name();
-        tracing::debug!(name, agent = session.headers.get("user-agent"), "new session");
-        tokio::spawn(async move { front::serve(&host, &name, duplex).await });
+        tracing::debug!(agent = session.headers.get("user-agent"), "new session");
+        tokio::spawn(async move { front::serve(&host, duplex).await });
         Ok(())
     }
 }

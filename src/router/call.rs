@@ -4,8 +4,8 @@
 //! request event and one response event. Deliberately no retries: callers that may repeat decide that.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,8 +15,9 @@ use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
-use crate::config::{HostConfig, ServerConfig};
+use crate::config::{HostConfig, ServerConfig, ServerKind};
 use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
 const MAX_HOOK_DEPTH: usize = 8;
@@ -24,10 +25,29 @@ const MAX_HOOK_DEPTH: usize = 8;
 /// Makes a built-in server, script server or agent when it is first needed.
 pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + Send + Sync>;
 
+/// A server of the config, and what stands for it in each session tree.
 struct Slot {
     factory: Factory,
-    server: std::sync::OnceLock<Arc<dyn Server>>,
     config: ServerConfig,
+    instances: Mutex<BTreeMap<RootId, Arc<dyn Server>>>,
+}
+
+impl Slot {
+    /// The instance of a root, made if it has none yet. Servers without state are one for all roots.
+    fn instance(&self, root: RootId) -> Result<Arc<dyn Server>, CallError> {
+        let root = if matches!(self.config.kind, ServerKind::External(_)) { root } else { RootId::default() };
+        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = instances.get(&root) {
+            return Ok(server.clone());
+        }
+        let made = (self.factory)()?;
+        instances.insert(root, made.clone());
+        Ok(made)
+    }
+
+    fn instances(&self) -> Vec<Arc<dyn Server>> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
 }
 
 /// The one dispatcher of a host.
@@ -41,7 +61,7 @@ impl Router {
     pub(crate) fn new(config: &HostConfig, factories: Vec<(ServerName, ServerConfig, Factory)>, drivers: Drivers) -> Self {
         let slots = factories
             .into_iter()
-            .map(|(name, config, factory)| (name, Slot { factory, server: std::sync::OnceLock::new(), config }))
+            .map(|(name, config, factory)| (name, Slot { factory, config, instances: Mutex::default() }))
             .collect();
         Self { slots, hooks: HookTable::new(&config.hooks), drivers }
     }
@@ -53,25 +73,21 @@ impl Router {
         })
     }
 
-    fn server(&self, name: &ServerName) -> Result<(&Slot, Arc<dyn Server>), CallError> {
+    fn server(&self, cx: &CallContext, name: &ServerName) -> Result<(&Slot, Arc<dyn Server>), CallError> {
         let slot = self.slot(name)?;
-        if let Some(server) = slot.server.get() {
-            return Ok((slot, server.clone()));
-        }
-        let made = (slot.factory)()?;
-        Ok((slot, slot.server.get_or_init(|| made).clone()))
+        Ok((slot, slot.instance(cx.root.id)?))
     }
 
     /// The tools of a server as they are shown, overrides applied.
     pub async fn list_tools(&self, cx: &CallContext, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let (slot, handle) = self.server(server)?;
+        let (slot, handle) = self.server(cx, server)?;
         let upstream = handle.list(cx, "tools/list").await?;
         Ok(tools::shown(&slot.config, upstream).into_iter().map(|(_, tool)| tool).collect())
     }
 
     /// Another list of a server (`prompts/list`, `resources/list`, `resources/templates/list`).
     pub async fn list(&self, cx: &CallContext, server: &ServerName, method: &str) -> Result<Vec<Value>, CallError> {
-        let (_, handle) = self.server(server)?;
+        let (_, handle) = self.server(cx, server)?;
         handle.list(cx, method).await
     }
 
@@ -125,7 +141,7 @@ impl Router {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
-        let (slot, handle) = self.server(server)?;
+        let (slot, handle) = self.server(cx, server)?;
         let name = message
             .params
             .get("name")
@@ -259,12 +275,22 @@ impl Router {
 
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
-        self.slots.values().filter_map(|slot| slot.server.get()).map(|server| server.open_connections()).sum()
+        self.slots.values().flat_map(Slot::instances).map(|server| server.open_connections()).sum()
+    }
+
+    /// Closes what was made for one session tree.
+    pub async fn close_root(&self, root: RootId) {
+        for slot in self.slots.values() {
+            let instance = slot.instances.lock().unwrap_or_else(PoisonError::into_inner).remove(&root);
+            if let Some(server) = instance {
+                server.close().await;
+            }
+        }
     }
 
     /// Closes every server.
     pub async fn close(&self) {
-        for server in self.slots.values().filter_map(|slot| slot.server.get()) {
+        for server in self.slots.values().flat_map(Slot::instances) {
             server.close().await;
         }
     }

@@ -10,6 +10,7 @@ use greenroom_boundary::{AgentId, CancellationToken, Scope, SpanId};
 use serde_json::{Map, Value};
 
 use crate::agents::{Session, TurnTree};
+use crate::sessions::RootSession;
 
 /// Receives the progress of a call: (progress, total, message, further `_meta`).
 pub type ProgressSink = Arc<dyn Fn(f64, Option<f64>, Option<&str>, Option<&Value>) + Send + Sync>;
@@ -31,6 +32,8 @@ pub struct CallContext {
     pub delegation: Vec<AgentId>,
     /// The hooks that are running, outermost first.
     pub hooks: Vec<String>,
+    /// The session tree that the call belongs to.
+    pub root: Arc<RootSession>,
     /// The conversation's state.
     pub session: Arc<Session>,
     /// What one turn of a person and everything below it share.
@@ -44,8 +47,14 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// A root context.
-    pub fn root(scope: Scope, session: Arc<Session>, tree: Arc<TurnTree>, cancel: CancellationToken) -> Self {
+    /// The context of a caller that nobody called.
+    pub fn new(
+        scope: Scope,
+        root: Arc<RootSession>,
+        session: Arc<Session>,
+        tree: Arc<TurnTree>,
+        cancel: CancellationToken,
+    ) -> Self {
         Self {
             scope,
             agent: None,
@@ -54,6 +63,7 @@ impl CallContext {
             tool_call: None,
             delegation: Vec::new(),
             hooks: Vec::new(),
+            root,
             session,
             tree,
             metadata: Map::new(),

@@ -1,7 +1,7 @@
 //! An external server: one connection, opened when first needed and again after it broke.
 //!
 //! Invariant: a broken connection fails the calls under way and no later one. Late answers are dropped and traced.
-//! Deliberately one connection per host, not per session, so far.
+//! Deliberately one connection per session tree: who may speak for whom never mixes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -9,18 +9,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, McpError, McpTarget, ServerAddress};
-use greenroom_boundary::trace::{Direction, EventKind, Outcome};
-use greenroom_boundary::{CancellationToken, Drivers, RawJson, Scope, ServerName};
-use greenroom_wire::{
-    DropReason, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId,
-    RequestOptions, RpcError, WireError, client_handshake,
-};
+use greenroom_boundary::trace::{EventKind, Outcome};
+use greenroom_boundary::{CancellationToken, Drivers, RawJson, ServerName};
+use greenroom_wire::{Peer, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId, RequestOptions, client_handshake};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::raw::Written;
 use super::readable::readable;
+use super::upstream::Upstream;
 use super::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
 
 /// Deadline of the handshake.
@@ -322,7 +320,7 @@ impl ExternalServer {
     }
 }
 
-fn value_of(raw: &RawValue) -> Value {
+pub(super) fn value_of(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
@@ -382,93 +380,6 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(peer) = self.0.take() {
             tokio::spawn(async move { peer.close().await });
-        }
-    }
-}
-
-/// The host's side towards an external server.
-struct Upstream {
-    boundary: String,
-    drivers: Drivers,
-    generation: Arc<AtomicU64>,
-    open: Arc<AtomicUsize>,
-}
-
-impl Upstream {
-    fn emit(&self, kind: EventKind) {
-        self.drivers.tracer.emit(&Scope::default(), None, kind);
-    }
-}
-
-#[async_trait]
-impl PeerHandler for Upstream {
-    async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
-        self.emit(EventKind::Notification {
-            boundary: self.boundary.clone(),
-            method: request.method.clone(),
-            direction: Direction::In,
-            body: json!({"params": request.params.as_deref().map(value_of)}),
-        });
-        match request.method.as_str() {
-            "roots/list" => {
-                serde_json::value::to_raw_value(&json!({"roots": []})).map_err(|error| RpcError::internal(error.to_string()))
-            }
-            method => Err(RpcError::method_not_found(method)),
-        }
-    }
-
-    fn notification(&self, _peer: &Peer, method: &str, params: Option<&RawValue>, _frame: &Frame) {
-        if method.ends_with("/list_changed") {
-            self.generation.fetch_add(1, Ordering::SeqCst);
-        }
-        self.emit(EventKind::Notification {
-            boundary: self.boundary.clone(),
-            method: method.to_owned(),
-            direction: Direction::In,
-            body: json!({"params": params.map(value_of)}),
-        });
-    }
-
-    fn stale_response(&self, id: Option<&RequestId>, _frame: &Frame) {
-        self.emit(EventKind::Warning {
-            boundary: self.boundary.clone(),
-            method: "stale_response".to_owned(),
-            body: json!({"id": id}),
-        });
-    }
-
-    fn malformed(&self, frame: &Frame, error: &WireError) {
-        let text: String = frame.to_text().chars().take(200).collect();
-        let body = json!({"code": error.code(), "message": error.to_string(), "frame": text});
-        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "malformed_frame".to_owned(), body });
-    }
-
-    fn dropped_notification(&self, method: &str, reason: DropReason, _frame: &Frame) {
-        let body = json!({"notification": method, "reason": reason.code()});
-        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "notification_dropped".to_owned(), body });
-    }
-
-    fn too_large(&self, error: &McpError) {
-        let body = json!({"message": error.to_string()});
-        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "frame_too_large".to_owned(), body });
-    }
-
-    fn sending(&self, frame: &Frame) {
-        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
-            self.emit(EventKind::Notification {
-                boundary: self.boundary.clone(),
-                method: method.clone(),
-                direction: Direction::Out,
-                body: json!({"params": params.as_deref().map(value_of)}),
-            });
-        }
-    }
-
-    fn closed(&self, why: Option<McpError>) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
-        if let Some(why) = why {
-            let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
-            self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });
         }
     }
 }

@@ -13,6 +13,7 @@ mod raw;
 mod readable;
 mod server;
 mod tools;
+mod upstream;
 
 pub use call::Router;
 pub(crate) use call::{Factory, agent_hook, did_you_mean, structured};

@@ -37,7 +37,7 @@ fn connect(stage: &Stage) -> Peer {
     let (client, server) = pipe("greenroom");
     let host = stage.host.clone();
     stage.run(async move {
-        tokio::spawn(async move { serve(&host, "s1", server).await });
+        tokio::spawn(async move { serve(&host, server).await });
         let options = PeerOptions { clock: Arc::new(stage.clock.clone()), name: "greenroom".to_owned() };
         Peer::start(client, Arc::new(Client::default()), options)
     })
@@ -304,7 +304,7 @@ fn c06_progress_carries_the_clients_own_token(token: Option<Value>, heard: &[Val
     let host = stage.host.clone();
     let (client, server) = pipe("greenroom");
     let frames = stage.run(async move {
-        tokio::spawn(async move { serve(&host, "s1", server).await });
+        tokio::spawn(async move { serve(&host, server).await });
         let greenroom_wire::FrameDuplex { mut sink, mut source } = client;
         let mut params = json!({"name": "buy"});
         if let Some(token) = token {

@@ -230,7 +230,8 @@ impl Stage {
     /// A fresh context of a caller outside any turn.
     pub(crate) fn caller(&self) -> CallContext {
         let tree = TurnTree::new(OutputStream::new(self.host.core().drivers.tracer.clone(), None));
-        CallContext::root(Scope::new("caller"), Session::new("chat"), tree, CancellationToken::new())
+        let root = self.host.core().state.own_root.clone();
+        CallContext::new(Scope::new("caller"), root, Session::new("chat"), tree, CancellationToken::new())
     }
 
     pub(crate) fn call(&self, server: &str, tool: &str, arguments: Value) -> Result<Output, CallError> {

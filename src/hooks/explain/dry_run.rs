@@ -18,6 +18,7 @@ use crate::config::{HostConfig, ServerKind};
 use crate::context::OutputStream;
 use crate::hooks::{Exchange, HookBinding, HookFailure, HookRunner, HookTable, HookTarget, Message, MutationRecord, Side};
 use crate::router::CallContext;
+use crate::sessions::{RootId, RootSession};
 
 /// What one hook did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -99,7 +100,13 @@ pub async fn dry_run(
     let tracer = drivers.tracer.clone();
     let host = Host::start(if live { config.clone() } else { offline(config) }, drivers, HandOff::Concurrent);
     let tree = TurnTree::new(OutputStream::new(tracer.clone(), None));
-    let cx = CallContext::root(Scope::new("dry-run"), Session::new("dry-run"), tree, CancellationToken::new());
+    let cx = CallContext::new(
+        Scope::new("dry-run"),
+        RootSession::new(RootId::default()),
+        Session::new("dry-run"),
+        tree,
+        CancellationToken::new(),
+    );
     let (span, boundary) = (tracer.span(), call.boundary(config));
     let runner = Runner { host: &host, cx: &cx };
     let exchange =

@@ -1,0 +1,103 @@
+//! The host's side towards an external server: what it asks and tells us.
+//!
+//! Invariant: nothing that a server sends is lost without a trace. Deliberately no requests of ours here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use greenroom_boundary::mcp::{Frame, McpError};
+use greenroom_boundary::trace::{Direction, EventKind};
+use greenroom_boundary::{Drivers, RawJson, Scope};
+use greenroom_wire::{DropReason, IncomingRequest, Message, Peer, PeerHandler, RequestId, RpcError, WireError};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::external::value_of;
+
+/// The host's side towards an external server.
+pub(super) struct Upstream {
+    pub(super) boundary: String,
+    pub(super) drivers: Drivers,
+    pub(super) generation: Arc<AtomicU64>,
+    pub(super) open: Arc<AtomicUsize>,
+}
+
+impl Upstream {
+    fn emit(&self, kind: EventKind) {
+        self.drivers.tracer.emit(&Scope::default(), None, kind);
+    }
+}
+
+#[async_trait]
+impl PeerHandler for Upstream {
+    async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+        self.emit(EventKind::Notification {
+            boundary: self.boundary.clone(),
+            method: request.method.clone(),
+            direction: Direction::In,
+            body: json!({"params": request.params.as_deref().map(value_of)}),
+        });
+        match request.method.as_str() {
+            "roots/list" => {
+                serde_json::value::to_raw_value(&json!({"roots": []})).map_err(|error| RpcError::internal(error.to_string()))
+            }
+            method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    fn notification(&self, _peer: &Peer, method: &str, params: Option<&RawValue>, _frame: &Frame) {
+        if method.ends_with("/list_changed") {
+            self.generation.fetch_add(1, Ordering::SeqCst);
+        }
+        self.emit(EventKind::Notification {
+            boundary: self.boundary.clone(),
+            method: method.to_owned(),
+            direction: Direction::In,
+            body: json!({"params": params.map(value_of)}),
+        });
+    }
+
+    fn stale_response(&self, id: Option<&RequestId>, _frame: &Frame) {
+        self.emit(EventKind::Warning {
+            boundary: self.boundary.clone(),
+            method: "stale_response".to_owned(),
+            body: json!({"id": id}),
+        });
+    }
+
+    fn malformed(&self, frame: &Frame, error: &WireError) {
+        let text: String = frame.to_text().chars().take(200).collect();
+        let body = json!({"code": error.code(), "message": error.to_string(), "frame": text});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "malformed_frame".to_owned(), body });
+    }
+
+    fn dropped_notification(&self, method: &str, reason: DropReason, _frame: &Frame) {
+        let body = json!({"notification": method, "reason": reason.code()});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "notification_dropped".to_owned(), body });
+    }
+
+    fn too_large(&self, error: &McpError) {
+        let body = json!({"message": error.to_string()});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "frame_too_large".to_owned(), body });
+    }
+
+    fn sending(&self, frame: &Frame) {
+        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
+            self.emit(EventKind::Notification {
+                boundary: self.boundary.clone(),
+                method: method.clone(),
+                direction: Direction::Out,
+                body: json!({"params": params.as_deref().map(value_of)}),
+            });
+        }
+    }
+
+    fn closed(&self, why: Option<McpError>) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
+        if let Some(why) = why {
+            let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
+            self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });
+        }
+    }
+}
