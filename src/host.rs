@@ -136,7 +136,7 @@ impl Host {
         let mut cx = CallContext::new(scope.clone(), core.state.own_root.clone(), session, tree, cancel.child_token());
         cx.metadata = metadata;
         let message = ChatMessage::text(Role::User, turn.user);
-        let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None };
+        let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None, sample: None };
         let reply = match run_turn(core.clone(), cx, input).await {
             Ok(result) => TurnReply { outcome: Outcome::Ok, text: result.text, data: result.data, error: None },
             Err(failure) => failed(failure, cancel),
@@ -184,8 +184,8 @@ fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, driver
             let version = config.policy.spec.parse().unwrap_or(greenroom_wire::ProtocolVersion::LATEST);
             let timeout = config.policy.tool_timeout;
             Box::new(move || {
-                Ok(Arc::new(ExternalServer::new(name.clone(), address.clone(), version, timeout, drivers.clone()))
-                    as Arc<dyn Server>)
+                let server = ExternalServer::new(name.clone(), address.clone(), version, timeout, drivers.clone());
+                Ok(Arc::new(server.of(core.clone())) as Arc<dyn Server>)
             })
         }
         ServerKind::Script(script) => {

@@ -13,6 +13,7 @@ use greenroom_wire::RpcError;
 use serde_json::{Value, json};
 
 use super::call::{FAILURE_KEY, TURN_KEY, VIA_KEY};
+use super::sampling::{self, SAMPLE};
 use super::{TurnFailure, TurnInput, TurnResult, run_turn};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
@@ -67,6 +68,9 @@ impl Server for AgentServer {
 
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let core = self.core()?;
+        if request.method == SAMPLE {
+            return sampling::answer(core, cx, &self.agent, request).await;
+        }
         let name = request.params["name"].as_str().unwrap_or_default();
         if request.method != "tools/call" || name != tool_name(&self.agent) {
             let hint = format!("; its only tool is {}", tool_name(&self.agent));
@@ -107,7 +111,8 @@ impl AgentServer {
         };
         let connector = from_hook("connector").and_then(Value::as_str).map(ConnectorName::new);
         let via = named.or((!cx.delegation.is_empty()).then_some(DelegateVia::Tool));
-        Ok(Asked { input: TurnInput { agent: self.agent.clone(), messages, connector, via }, tells_all: named.is_some() })
+        let input = TurnInput { agent: self.agent.clone(), messages, connector, via, sample: None };
+        Ok(Asked { input, tells_all: named.is_some() })
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::call::{AgentCall, call_agent};
 use super::delegation::{self, DelegationError};
 use super::model::{Answer, NobodyListens, stream_completion};
+use super::sampling::SampleSettings;
 use super::scripts::{CreateResponse, DelegateRequest, NextResponse, ScriptHook};
 use super::toolset::Toolset;
 use super::turn_hooks::TurnHooks;
@@ -34,6 +35,8 @@ pub struct TurnInput {
     pub connector: Option<ConnectorName>,
     /// How the work came here; `None` for a person's turn.
     pub via: Option<DelegateVia>,
+    /// What a server asks for, if the turn is a sample for it.
+    pub sample: Option<SampleSettings>,
 }
 
 /// What a turn gave.
@@ -87,7 +90,10 @@ pub fn run_turn(core: Arc<HostCore>, cx: CallContext, input: TurnInput) -> BoxFu
             return Err(error.into());
         };
         if let Some(via) = input.via {
-            let depth = delegation::check(core.config.policy.delegation, &cx.delegation, &input.agent)?;
+            let mut policy = core.config.policy.delegation;
+            // A server may well ask the agent that called it; what goes round in circles ends at the depth.
+            policy.allow_cycles |= via == DelegateVia::Sampling;
+            let depth = delegation::check(policy, &cx.delegation, &input.agent)?;
             if let Some(from) = cx.agent.clone().or_else(|| cx.delegation.last().cloned()) {
                 let event = EventKind::Delegate { from, to: input.agent.clone(), depth, via };
                 core.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
@@ -265,7 +271,11 @@ impl Turn<'_> {
         let Some(connector) = connector else {
             return Ok(());
         };
-        let toolset = Toolset::collect(self.core, &self.cx, &self.agent, create.mcp_servers.as_deref()).await;
+        let sample = self.input.sample.as_ref();
+        let toolset = match sample {
+            Some(sample) if !sample.own_tools => Toolset::default(),
+            _ => Toolset::collect(self.core, &self.cx, &self.agent, create.mcp_servers.as_deref()).await,
+        };
         let conversation = create.messages.as_deref().filter(|messages| !messages.is_empty()).unwrap_or(full);
         let mut messages: Vec<ChatMessage> =
             self.agent.instructions.iter().map(|text| ChatMessage::text(Role::System, text)).collect();
@@ -281,6 +291,9 @@ impl Turn<'_> {
             params: self.agent.params.clone(),
             agent: Some(self.input.agent.to_string()),
         };
+        if let Some(sample) = sample {
+            sample.apply(&mut request);
+        }
         for _ in 0..self.core.config.policy.max_model_calls {
             self.going_on()?;
             let answer = self.ask(request.clone()).await?;
@@ -289,7 +302,7 @@ impl Turn<'_> {
             request.messages.push(said.clone());
             middle.said.push(said);
             middle.answer = Some(answer);
-            if calls.is_empty() {
+            if calls.is_empty() || sample.is_some_and(|sample| sample.is_for_asker(&calls)) {
                 return Ok(());
             }
             let results = self.tools(&toolset, &calls).await?;

@@ -19,6 +19,6 @@ pub use expand::{ExpandError, Variables};
 pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
 pub use model::*;
 pub use resolve::{
-    AgentConfig, AgentHooks, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig,
-    ServerConfig, ServerKind,
+    AgentConfig, AgentHooks, AgentSelection, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, QuestionPolicy,
+    RetryPolicy, ScriptConfig, ServerConfig, ServerKind,
 };

@@ -291,6 +291,17 @@ pub struct Agent {
     /// Whether turns of one chat share a history (default true).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<bool>,
+    /// Names of models that it stands for when a server asks for a sample.
+    pub aliases: StringList,
+    /// How dear it is, 0 to 1, for servers that ask for a sample; less is better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// How fast it is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// How clever it is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intelligence: Option<f64>,
     /// Hooks `config`, `request` and `response` of the agent.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "BTreeMap<String, StringList>")]

@@ -11,7 +11,7 @@ use greenroom_boundary::isolate::Limits;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, HookModeSpec, PolicySpec, RetryOnly};
+use greenroom_harness::model::{CyclesSpec, ElicitationSpec, HookModeSpec, PolicySpec, RetryOnly, SamplingSpec};
 use serde_json::{Map, Value};
 
 use super::{Agent, ConfigError, ConfigFile, LlmProvider, McpServer, Prompt, Publish, ToolOverride, Variables, parse_duration};
@@ -70,6 +70,21 @@ pub struct AgentConfig {
     pub chat: bool,
     /// Hooks of the turn.
     pub hooks: AgentHooks,
+    /// When it is chosen for a server's sampling.
+    pub selection: AgentSelection,
+}
+
+/// What speaks for an agent when a server asks for a sample; the numbers lie between 0 and 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentSelection {
+    /// Names of models that it stands for.
+    pub aliases: Vec<String>,
+    /// How dear it is; less is better.
+    pub cost: Option<f64>,
+    /// How fast it is; more is better.
+    pub speed: Option<f64>,
+    /// How clever it is; more is better.
+    pub intelligence: Option<f64>,
 }
 
 /// An agent's own hooks, in order.
@@ -174,6 +189,28 @@ pub struct HostPolicy {
     pub max_model_calls: u32,
     /// Limits of hook scripts.
     pub script_limits: Limits,
+    /// Questions of servers.
+    pub questions: QuestionPolicy,
+}
+
+/// Who answers what servers ask, and how long it may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuestionPolicy {
+    /// `sampling/createMessage`; `None`: whoever can.
+    pub sampling: Option<SamplingSpec>,
+    /// `elicitation/create`.
+    pub elicitation: ElicitationSpec,
+    /// Roots besides the client's.
+    pub roots: Vec<String>,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+}
+
+impl Default for QuestionPolicy {
+    fn default() -> Self {
+        let timeout = Duration::from_mins(5);
+        Self { sampling: None, elicitation: ElicitationSpec::default(), roots: Vec::new(), timeout }
+    }
 }
 
 impl Default for HostPolicy {
@@ -186,6 +223,7 @@ impl Default for HostPolicy {
             delegation: DelegationPolicy { max_depth: 8, allow_cycles: false },
             max_model_calls: 16,
             script_limits: Limits::default(),
+            questions: QuestionPolicy::default(),
         }
     }
 }
@@ -515,7 +553,18 @@ impl Resolver<'_> {
             params,
             chat: entry.chat.unwrap_or(true),
             hooks: self.agent_hooks(&at, &entry.hooks)?,
+            selection: self.selection(&at, entry)?,
         })
+    }
+
+    fn selection(&self, at: &str, entry: &Agent) -> Result<AgentSelection, ConfigError> {
+        for (key, value) in [("cost", entry.cost), ("speed", entry.speed), ("intelligence", entry.intelligence)] {
+            if value.is_some_and(|value| !(0.0..=1.0).contains(&value)) {
+                return Err(self.invalid(&format!("{at}.{key}"), "it lies between 0 and 1"));
+            }
+        }
+        let (cost, speed, intelligence) = (entry.cost, entry.speed, entry.intelligence);
+        Ok(AgentSelection { aliases: entry.aliases.entries(), cost, speed, intelligence })
     }
 
     fn agent_hooks(&self, at: &str, hooks: &Map<String, Value>) -> Result<AgentHooks, ConfigError> {
@@ -572,6 +621,31 @@ impl HostPolicy {
                 self.script_limits.heap_bytes = (mib as usize) << 20;
             }
         }
+        self.questions.overlay(spec)?;
         Ok(())
+    }
+}
+
+impl QuestionPolicy {
+    fn overlay(&mut self, spec: &PolicySpec) -> Result<(), (&'static str, String)> {
+        self.sampling = spec.sampling.or(self.sampling);
+        self.elicitation = spec.elicitation.unwrap_or(self.elicitation);
+        if let Some(root) = spec.roots.iter().find(|root| !root.starts_with("file://")) {
+            return Err(("roots", format!("{root:?} is no root: write it as `file:///folder`")));
+        }
+        if !spec.roots.is_empty() {
+            self.roots.clone_from(&spec.roots);
+        }
+        if let Some(text) = &spec.question_timeout {
+            self.timeout = parse_duration(text).map_err(|error| ("question_timeout", error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+impl AgentSelection {
+    /// Whether the config says anything about when the agent is chosen.
+    pub fn is_given(&self) -> bool {
+        *self != Self::default()
     }
 }

@@ -25,15 +25,8 @@ pub struct Catalogue {
 impl Catalogue {
     /// Collects what is published now; a server that fails is left out with a warning in the trace.
     pub async fn collect(core: &Arc<HostCore>, cx: &CallContext) -> Self {
-        let publish = &core.config.publish;
-        let mut references: Vec<String> = core.config.entry_agents().iter().map(ToString::to_string).collect();
-        references.extend(publish.mcp_servers.entries());
-        references.extend(publish.tools.entries());
-        if references.is_empty() {
-            references = external_servers(core);
-        }
         let mut catalogue = Self::default();
-        for reference in references {
+        for reference in tool_references(core) {
             catalogue.add(core, cx, &reference, "tools/list").await;
         }
         catalogue
@@ -41,12 +34,8 @@ impl Catalogue {
 
     /// Collects the published prompts: those that `publish.prompts` names, else all of the config.
     pub async fn prompts(core: &Arc<HostCore>, cx: &CallContext) -> Self {
-        let named = core.config.publish.prompts.entries();
-        let own =
-            |name: String| if core.config.prompts.contains_key(&name) { format!("{PROMPTS_SERVER}/{name}") } else { name };
-        let references = if named.is_empty() { vec![PROMPTS_SERVER.to_owned()] } else { named.into_iter().map(own).collect() };
         let mut catalogue = Self::default();
-        for reference in references {
+        for reference in prompt_references(core) {
             catalogue.add(core, cx, &reference, "prompts/list").await;
         }
         catalogue
@@ -93,4 +82,35 @@ impl Catalogue {
 pub(super) fn external_servers(core: &HostCore) -> Vec<String> {
     let external = core.config.servers.iter().filter(|(_, server)| matches!(server.kind, ServerKind::External(_)));
     external.map(|(name, _)| name.to_string()).collect()
+}
+
+fn tool_references(core: &HostCore) -> Vec<String> {
+    let publish = &core.config.publish;
+    let mut references: Vec<String> = core.config.entry_agents().iter().map(ToString::to_string).collect();
+    references.extend(publish.mcp_servers.entries());
+    references.extend(publish.tools.entries());
+    if references.is_empty() { external_servers(core) } else { references }
+}
+
+fn prompt_references(core: &HostCore) -> Vec<String> {
+    let named = core.config.publish.prompts.entries();
+    let own = |name: String| if core.config.prompts.contains_key(&name) { format!("{PROMPTS_SERVER}/{name}") } else { name };
+    if named.is_empty() { vec![PROMPTS_SERVER.to_owned()] } else { named.into_iter().map(own).collect() }
+}
+
+/// Servers whose resources are published.
+pub(super) fn resource_servers(core: &HostCore) -> Vec<String> {
+    let named = core.config.publish.resources.entries();
+    let nothing_published = core.config.agents.is_empty() && core.config.publish.mcp_servers.entries().is_empty();
+    if named.is_empty() && nothing_published { external_servers(core) } else { named }
+}
+
+/// Whether a list that clients see can change when a server says that its own has (`notifications/tools/list_changed`, …).
+pub(crate) fn publishes(core: &HostCore, server: &ServerName, notice: &str) -> bool {
+    let references = match notice {
+        "notifications/tools/list_changed" => tool_references(core),
+        "notifications/prompts/list_changed" => prompt_references(core),
+        _ => resource_servers(core),
+    };
+    references.iter().any(|reference| reference.split([':', '/']).next() == Some(server.as_str()))
 }

@@ -18,7 +18,22 @@ use crate::config::parse_duration;
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The methods whose messages pass through hooks.
-const HOOKED: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+const HOOKED: [&str; 14] = [
+    "tools/call",
+    "prompts/get",
+    "resources/read",
+    "sampling/createMessage",
+    "elicitation/create",
+    "roots/list",
+    "completion/complete",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "logging/setLevel",
+    "notifications/message",
+    "notifications/resources/updated",
+    "notifications/elicitation/complete",
+    "notifications/tasks/status",
+];
 
 /// Side of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -26,9 +26,9 @@ const MAX_HOOK_DEPTH: usize = 8;
 pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + Send + Sync>;
 
 /// A server of the config, and what stands for it in each session tree.
-struct Slot {
+pub(super) struct Slot {
     factory: Factory,
-    config: ServerConfig,
+    pub(super) config: ServerConfig,
     instances: Mutex<BTreeMap<RootId, Arc<dyn Server>>>,
 }
 
@@ -45,6 +45,11 @@ impl Slot {
         Ok(made)
     }
 
+    /// The instance of a root, if it has one.
+    pub(super) fn made(&self, root: RootId) -> Option<Arc<dyn Server>> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner).get(&root).cloned()
+    }
+
     fn instances(&self) -> Vec<Arc<dyn Server>> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
@@ -52,9 +57,9 @@ impl Slot {
 
 /// The one dispatcher of a host.
 pub struct Router {
-    slots: BTreeMap<ServerName, Slot>,
-    hooks: HookTable,
-    drivers: Drivers,
+    pub(super) slots: BTreeMap<ServerName, Slot>,
+    pub(super) hooks: HookTable,
+    pub(super) drivers: Drivers,
 }
 
 impl Router {
@@ -131,7 +136,7 @@ impl Router {
         self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
     }
 
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         cx: &CallContext,
         server: &ServerName,
@@ -319,7 +324,7 @@ fn recorded(mut output: Output, record: &MutationRecord) -> Output {
     output
 }
 
-fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
+pub(super) fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
     error
         .and_then(|error| serde_json::from_value(error.clone()).ok())
         .unwrap_or_else(|| greenroom_wire::RpcError::internal("a hook returned an error without code and message"))
@@ -338,9 +343,9 @@ pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
 }
 
-struct RouterHooks<'a> {
-    router: &'a Router,
-    cx: &'a CallContext,
+pub(super) struct RouterHooks<'a> {
+    pub(super) router: &'a Router,
+    pub(super) cx: &'a CallContext,
 }
 
 #[async_trait]

@@ -4,7 +4,7 @@
 //! Deliberately one connection per session tree: who may speak for whom never mixes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,11 +18,16 @@ use tokio::sync::Mutex;
 
 use super::raw::Written;
 use super::readable::readable;
+use super::under_way::UnderWay;
 use super::upstream::Upstream;
 use super::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
+use crate::host::HostCore;
+use crate::sessions::{self, News};
 
 /// Deadline of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Deadline of each request that follows a handshake.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most pages read of one list, so that a cursor that never ends cannot hold a turn.
 const MAX_PAGES: usize = 100;
 /// How far progress may extend a call, as a multiple of its deadline.
@@ -45,6 +50,9 @@ pub struct ExternalServer {
     lists: std::sync::Mutex<std::collections::BTreeMap<String, (u64, Vec<Value>)>>,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
+    /// Who answers what the server asks.
+    host: Weak<HostCore>,
+    under_way: UnderWay,
 }
 
 #[derive(Clone)]
@@ -74,7 +82,15 @@ impl ExternalServer {
             lists: std::sync::Mutex::default(),
             generation: Arc::default(),
             open: Arc::default(),
+            host: Weak::new(),
+            under_way: UnderWay::default(),
         }
+    }
+
+    /// The same, with a host that answers what it asks.
+    #[must_use]
+    pub fn of(self, host: Weak<HostCore>) -> Self {
+        Self { host, ..self }
     }
 
     async fn connection(&self, cx: &CallContext) -> Result<Connection, CallError> {
@@ -99,6 +115,11 @@ impl ExternalServer {
             drivers: self.drivers.clone(),
             generation: self.generation.clone(),
             open: self.open.clone(),
+            server: self.name.clone(),
+            root: cx.root.clone(),
+            host: self.host.clone(),
+            under_way: self.under_way.clone(),
+            news: News::new(self.name.clone(), cx.root.clone()),
         });
         self.open.fetch_add(1, Ordering::SeqCst);
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -115,6 +136,7 @@ impl ExternalServer {
             Ok(capabilities) => {
                 guard.0 = None;
                 let connection = Connection { peer, capabilities };
+                self.restore(cx, &connection).await;
                 *slot = Some(connection.clone());
                 Ok(connection)
             }
@@ -126,6 +148,20 @@ impl ExternalServer {
                     *silent = (silent.0 + 1, Some(error.clone()));
                 }
                 Err(error)
+            }
+        }
+    }
+
+    /// Tells a server that has just been connected what the client of its session has asked for before.
+    async fn restore(&self, cx: &CallContext, connection: &Connection) {
+        let mut cx = cx.clone();
+        cx.timeout = Some(RESTORE_TIMEOUT);
+        let level = cx.root.log_level().filter(|_| connection.capabilities.get("logging").is_some());
+        let level = level.map(|level| ("logging/setLevel", json!({"level": level})));
+        let subscribed = cx.root.subscriptions(&self.name).into_iter().map(|uri| ("resources/subscribe", json!({"uri": uri})));
+        for (method, params) in level.into_iter().chain(subscribed) {
+            if let Err(error) = self.page(&cx, connection, method, &params).await {
+                self.warn(&cx, "not_restored", json!({"method": method, "error": error.to_string()}));
             }
         }
     }
@@ -143,7 +179,8 @@ impl ExternalServer {
         let tracer = self.drivers.tracer.clone();
         let (span, scope, agent) = (tracer.span(), cx.scope.clone(), cx.agent.clone());
         let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
-        let capabilities = json!({"roots": {"listChanged": false}});
+        let nothing = || json!({"roots": {"listChanged": false}});
+        let capabilities = self.host.upgrade().map_or_else(nothing, |host| sessions::capabilities(&host, &cx.root));
         let boundary = self.boundary();
         let request = EventKind::Request {
             span,
@@ -301,6 +338,7 @@ impl ExternalServer {
             cancel: cx.cancel.clone(),
             on_send: sent.map(|sent| -> OnSend { Box::new(move |_, _| sent()) }),
         };
+        let _begun = self.under_way.begin(cx);
         let raw: RawJson = connection
             .peer
             .request(method, Some(params), options)
@@ -363,6 +401,19 @@ impl Server for ExternalServer {
 
     fn open_connections(&self) -> usize {
         self.open.load(Ordering::SeqCst)
+    }
+
+    fn offers(&self, capability: &str) -> bool {
+        let connection = self.connection.try_lock().ok();
+        connection.is_some_and(|slot| slot.as_ref().is_some_and(|open| open.capabilities.get(capability).is_some()))
+    }
+
+    fn tell(&self, method: &str, params: Option<&RawValue>) {
+        if let Ok(slot) = self.connection.try_lock()
+            && let Some(connection) = slot.as_ref()
+        {
+            connection.peer.post(method, params);
+        }
     }
 
     async fn close(&self) {

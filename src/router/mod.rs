@@ -9,10 +9,12 @@ mod error;
 mod external;
 mod names;
 mod open;
+mod question;
 mod raw;
 mod readable;
 mod server;
 mod tools;
+mod under_way;
 mod upstream;
 
 pub use call::Router;

@@ -6,6 +6,7 @@
 use async_trait::async_trait;
 use greenroom_boundary::RawJson;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{CallContext, CallError, RawParams};
 
@@ -54,6 +55,17 @@ pub trait Server: Send + Sync {
     /// Connections that are open now.
     fn open_connections(&self) -> usize {
         0
+    }
+
+    /// Whether it is connected and has said that it has a capability.
+    fn offers(&self, capability: &str) -> bool {
+        let _ = capability;
+        false
+    }
+
+    /// Tells it something, if it is connected.
+    fn tell(&self, method: &str, params: Option<&RawValue>) {
+        let _ = (method, params);
     }
 
     /// Frees what it holds.

@@ -158,6 +158,45 @@ pub struct PolicySpec {
     /// Limits of hook scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_limits: Option<ScriptLimitsSpec>,
+    /// Who answers a server's `sampling/createMessage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingSpec>,
+    /// Who answers a server's `elicitation/create` (default `client`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationSpec>,
+    /// Roots that servers are told besides the client's: `file://` addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
+    /// How long an answer to a server's question may take (default `5m`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub question_timeout: Option<String>,
+}
+
+/// Who answers a server's `sampling/createMessage`. Without it the client if it can, else an agent if any has `aliases`,
+/// `cost`, `speed` or `intelligence`, else nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplingSpec {
+    /// The outside client, if it has the capability.
+    Client,
+    /// An agent of the host.
+    Agent,
+    /// Nobody.
+    Deny,
+}
+
+/// Who answers a server's `elicitation/create`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElicitationSpec {
+    /// The outside client, if it has the capability.
+    #[default]
+    Client,
+    /// The host, with `decline`.
+    Decline,
+    /// The host, with `cancel`.
+    Cancel,
 }
 
 /// Repeating failed tool calls.
