@@ -15,7 +15,7 @@ use greenroom_boundary::{Credentials, Drivers, Egress, Entropy, IsolateDriver, T
 use crate::config::{HostConfig, ServerKind, Variables, load_file};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
-use crate::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
 use crate::drivers::{EgressPolicy, SystemClock};
 
 /// Starts the log on stderr.
@@ -73,11 +73,13 @@ pub(super) fn drivers(
             (name.to_string(), settings)
         })
         .collect();
-    let environment = ChildEnvironment::of_this_process();
+    let (environment, keeper) = (ChildEnvironment::of_this_process(), ChildKeeper::this_program());
     Ok(Drivers {
         llm: Arc::new(LlmProviders::new(&providers, &world)?),
-        mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment.clone())),
-        cli: Arc::new(ConfinedCli::new(clock.clone(), environment)),
+        mcp: Arc::new(
+            RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment.clone()).kept_by(keeper.clone()),
+        ),
+        cli: Arc::new(ConfinedCli::new(clock.clone(), environment).kept_by(keeper)),
         isolate: engine,
         tracer: Tracer::new(clock.clone(), sink),
         clock,
