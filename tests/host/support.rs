@@ -239,6 +239,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// Where its script files are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
