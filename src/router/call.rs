@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
 use crate::config::{HostConfig, ServerConfig, ServerKind};
-use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+use crate::hooks::audit::AuditLog;
+use crate::hooks::without_notes;
+use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
@@ -62,6 +64,8 @@ impl Slot {
 pub struct Router {
     slots: BTreeMap<ServerName, Slot>,
     hooks: HookTable,
+    note: NoteMode,
+    audit: AuditLog,
     drivers: Drivers,
 }
 
@@ -79,7 +83,8 @@ impl Router {
             (name, Slot { factory, config, instances })
         };
         let slots = factories.into_iter().map(slot).collect();
-        Self { slots, hooks: HookTable::new(&config.hooks), drivers }
+        let audit = AuditLog::new(config.audit.as_ref(), &drivers);
+        Self { slots, hooks: HookTable::of(config), note: config.policy.note, audit, drivers }
     }
 
     fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
@@ -158,19 +163,22 @@ impl Router {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
         let (slot, handle) = self.server(cx, server)?;
-        let name = message
-            .params
-            .get("name")
-            .or_else(|| message.params.get("uri"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
+        let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
-        if chain.is_empty() {
-            return self.send(cx, &handle, span, &message, raw).await;
+        let of = (message.method.as_str(), message.name());
+        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        let mut record = MutationRecord::default();
+        record.keep_statuses(entry.is_some());
+        let result = if chain.is_empty() {
+            self.send(cx, &handle, span, &message, raw).await
+        } else {
+            self.hooked(cx, (slot, &handle), span, &chain, (message, raw), &mut record).await
+        };
+        if let Some(entry) = entry {
+            let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
+            entry.close(result.as_ref().map(|output| &output.value).map_err(failed), &record);
         }
-        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
+        result
     }
 
     async fn hooked(
@@ -180,6 +188,7 @@ impl Router {
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
+        record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
@@ -192,12 +201,12 @@ impl Router {
             boundary: &boundary,
             depth: cx.hook_depth(),
         };
-        let mut record = MutationRecord::default();
-        let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        record.note_sent(&message.params);
         reachable(&slot.config, &boundary, &message)?;
         let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
-            return answer.map(|output| recorded(output, &record));
+            return answer.and_then(|output| recorded(output, record, self.note, &boundary));
         }
         let mut response = message;
         let mut failure = None;
@@ -217,15 +226,16 @@ impl Router {
             }
         }
         let before = response.clone();
-        let after = exchange.run(&chain.response, Side::Response, response, &mut record).await.map_err(CallError::Hook)?;
+        let after = exchange.run(&chain.response, Side::Response, response, record).await.map_err(CallError::Hook)?;
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => Ok(recorded(Output { value: value.unwrap_or_default(), raw }, &record)),
+                (None, value) => recorded(Output { value: value.unwrap_or_default(), raw }, record, self.note, &boundary),
             };
         }
+        record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => Ok(recorded(value.into(), &record)),
+            (Some(value), _) => recorded(value.into(), record, self.note, &boundary),
             (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
         }
     }
@@ -279,14 +289,19 @@ impl Router {
         })
     }
 
-    /// Asks one hook target outside a message chain (the agent-level hooks).
-    pub(crate) async fn ask_hook(
-        &self,
-        cx: &CallContext,
-        hook: &HookBinding,
-        arguments: Value,
-    ) -> Result<Option<Value>, HookFailure> {
-        RouterHooks { router: self, cx }.ask(hook, arguments).await
+    /// Where exchanges are written down.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// The hooks of the host on a message of an outside client.
+    pub(crate) fn host_chain(&self, message: &Message) -> Chain {
+        self.hooks.host_chain(&message.method, message.name())
+    }
+
+    /// Asks hooks on behalf of a caller.
+    pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
+        RouterHooks { router: self, cx }
     }
 
     /// Connections open to external servers.
@@ -314,6 +329,7 @@ impl Router {
                 server.close().await;
             }
         }
+        self.audit.close().await;
     }
 
     /// Closes every server.
@@ -321,6 +337,7 @@ impl Router {
         for server in self.slots.values().flat_map(Slot::instances) {
             server.close().await;
         }
+        self.audit.close().await;
     }
 }
 
@@ -339,12 +356,16 @@ fn unreadable(boundary: &str) -> CallError {
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }
 
-fn recorded(mut output: Output, record: &MutationRecord) -> Output {
-    if !record.is_empty() {
-        record.write_into(&mut output.value);
+/// The result with what hooks did to it and its request. One that cannot be read cannot be told so: it is held back.
+fn recorded(mut output: Output, record: &MutationRecord, note: NoteMode, boundary: &str) -> Result<Output, CallError> {
+    if !record.is_empty() && note != NoteMode::Off {
+        if output.value.is_null() {
+            return Err(unreadable(boundary));
+        }
+        record.write_into(&mut output.value, note);
         output.raw = None;
     }
-    output
+    Ok(output)
 }
 
 fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
@@ -397,8 +418,8 @@ impl HookRunner for RouterHooks<'_> {
 
 /// Text that begins as a JSON object but is none: cut off, or nested too deep to be read.
 fn is_broken_json(result: &Value) -> bool {
-    let text = match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => only.get("text").and_then(Value::as_str).unwrap_or_default(),
+    let text = match without_notes(result) {
+        [only] => only.get("text").and_then(Value::as_str).unwrap_or_default(),
         _ => "",
     };
     text.trim_start().starts_with('{')
@@ -408,8 +429,8 @@ fn is_broken_json(result: &Value) -> bool {
 
 /// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).
 fn other_json(result: &Value) -> Option<Value> {
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
+    match without_notes(result) {
+        [only] => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
         _ => None,
     }
 }
@@ -423,27 +444,11 @@ pub(crate) fn structured(result: &Value) -> Option<Value> {
     if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
         return Some(value.clone());
     }
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => {
+    match without_notes(result) {
+        [only] => {
             let text = only.get("text")?.as_str()?;
             serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
         }
         _ => None,
-    }
-}
-
-/// The agent-level hook of a target, as a binding.
-pub(crate) fn agent_hook(target: &crate::hooks::HookTarget, side: Side) -> HookBinding {
-    HookBinding {
-        id: target.to_string(),
-        target: target.clone(),
-        matcher: crate::hooks::Matcher { method: None, name: None, call_on_error: None },
-        side,
-        form: crate::hooks::HookForm::Envelope { may_mutate: target.may_mutate },
-        mode: greenroom_boundary::trace::HookMode::Enforce,
-        priority: 0,
-        declared: 0,
-        timeout: Duration::from_secs(10),
-        fail_open: false,
     }
 }

@@ -16,12 +16,13 @@ mod tools;
 mod upstream;
 
 pub use call::Router;
-pub(crate) use call::{Factory, agent_hook, did_you_mean, structured};
+pub(crate) use call::{Factory, did_you_mean, structured};
 pub use context::{CallContext, ProgressSink};
 pub use error::CallError;
 pub use external::ExternalServer;
 pub use names::{NameTable, ToolEntry, nearest};
 pub(crate) use open::OpenExchange;
 pub use raw::RawParams;
+pub(crate) use readable::readable;
 pub use server::{Output, Sent, Server, ServerRequest};
 pub(crate) use tools::upstream_name;

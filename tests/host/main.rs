@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
 mod agent_hooks;
+mod audit;
 mod cascade;
 mod cascade_law;
 mod config;
@@ -10,6 +11,7 @@ mod context;
 mod delegation;
 mod front;
 mod hook_key;
+mod host_hooks;
 mod lists;
 mod memory;
 mod names;
