@@ -111,18 +111,24 @@ impl AgentServer {
     }
 }
 
+/// A turn as anybody's tool result.
+pub(super) fn plain_result(text: &str, data: &Value) -> Value {
+    let text = match (text.is_empty(), data) {
+        (false, _) => text.to_owned(),
+        (true, Value::Null) => "[NO CONTENT]".to_owned(),
+        (true, data) => data.to_string(),
+    };
+    let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
+    if data.is_object() {
+        value["structuredContent"] = data.clone();
+    }
+    value
+}
+
 fn result_of(turn: Result<TurnResult, TurnFailure>, tells_all: bool) -> Value {
     match turn {
         Ok(turn) => {
-            let text = match (turn.text.is_empty(), &turn.data) {
-                (false, _) => turn.text.clone(),
-                (true, Value::Null) => "[NO CONTENT]".to_owned(),
-                (true, data) => data.to_string(),
-            };
-            let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
-            if turn.data.is_object() {
-                value["structuredContent"] = turn.data.clone();
-            }
+            let mut value = plain_result(&turn.text, &turn.data);
             if tells_all {
                 let whole = json!({"text": turn.text, "data": turn.data, "completion": turn.completion, "tools": turn.tools});
                 value["_meta"] = json!({TURN_KEY: whole});

@@ -15,7 +15,8 @@ use super::ask::RouterHooks;
 use super::slots::{Factory, Slot};
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
-use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+use crate::hooks::audit::AuditLog;
+use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
@@ -26,6 +27,7 @@ pub struct Router {
     slots: BTreeMap<ServerName, Slot>,
     hooks: HookTable,
     policy: HostPolicy,
+    audit: AuditLog,
     drivers: Drivers,
 }
 
@@ -42,7 +44,8 @@ impl Router {
             (name, Slot::new(config, factory, was))
         };
         let slots = factories.into_iter().map(slot).collect();
-        Self { slots, hooks: HookTable::new(&config.hooks), policy: config.policy.clone(), drivers }
+        let audit = AuditLog::new(config.audit.as_ref(), &drivers);
+        Self { slots, hooks: HookTable::of(config), policy: config.policy.clone(), audit, drivers }
     }
 
     pub(super) fn drivers(&self) -> &Drivers {
@@ -117,19 +120,22 @@ impl Router {
         }
         let slot = self.slot(server)?;
         let handle = slot.instance(&cx.root)?.server;
-        let name = message
-            .params
-            .get("name")
-            .or_else(|| message.params.get("uri"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
+        let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
-        if chain.is_empty() {
-            return self.send(cx, &handle, span, &message, raw).await;
+        let of = (message.method.as_str(), message.name());
+        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        let mut record = MutationRecord::default();
+        record.keep_statuses(entry.is_some());
+        let result = if chain.is_empty() {
+            self.send(cx, &handle, span, &message, raw).await
+        } else {
+            self.hooked(cx, (slot, &handle), span, &chain, (message, raw), &mut record).await
+        };
+        if let Some(entry) = entry {
+            let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
+            entry.close(result.as_ref().map(|output| &output.value).map_err(failed), &record);
         }
-        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
+        result
     }
 
     async fn hooked(
@@ -139,6 +145,7 @@ impl Router {
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
+        record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
@@ -151,12 +158,12 @@ impl Router {
             boundary: &boundary,
             depth: cx.hook_depth(),
         };
-        let mut record = MutationRecord::default();
-        let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        record.note_sent(&message.params);
         reachable(&slot.config, &boundary, &message)?;
         let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
-            return answer.map(|output| recorded(output, &record));
+            return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
         }
         let mut response = message;
         let mut failure = None;
@@ -176,15 +183,18 @@ impl Router {
             }
         }
         let before = response.clone();
-        let after = exchange.run(&chain.response, Side::Response, response, &mut record).await.map_err(CallError::Hook)?;
+        let after = exchange.run(&chain.response, Side::Response, response, record).await.map_err(CallError::Hook)?;
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => Ok(recorded(Output { value: value.unwrap_or_default(), raw }, &record)),
+                (None, value) => {
+                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, &boundary)
+                }
             };
         }
+        record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => Ok(recorded(value.into(), &record)),
+            (Some(value), _) => recorded(value.into(), record, self.policy.note, &boundary),
             (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
         }
     }
@@ -238,14 +248,19 @@ impl Router {
         })
     }
 
-    /// Asks one hook target outside a message chain (the agent-level hooks).
-    pub(crate) async fn ask_hook(
-        &self,
-        cx: &CallContext,
-        hook: &HookBinding,
-        arguments: Value,
-    ) -> Result<Option<Value>, HookFailure> {
-        RouterHooks { router: self, cx }.ask(hook, arguments).await
+    /// Where exchanges are written down.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// The hooks of the host on a message of an outside client.
+    pub(crate) fn host_chain(&self, message: &Message) -> Chain {
+        self.hooks.host_chain(&message.method, message.name())
+    }
+
+    /// Asks hooks on behalf of a caller.
+    pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
+        RouterHooks { router: self, cx }
     }
 
     /// Connections open to external servers.
@@ -272,6 +287,7 @@ impl Router {
                 instance.server.close().await;
             }
         }
+        self.audit.close().await;
     }
 
     /// Closes every server.
@@ -279,6 +295,7 @@ impl Router {
         for instance in self.slots.values().flat_map(Slot::instances) {
             instance.server.close().await;
         }
+        self.audit.close().await;
     }
 }
 
@@ -297,12 +314,16 @@ fn unreadable(boundary: &str) -> CallError {
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }
 
-fn recorded(mut output: Output, record: &MutationRecord) -> Output {
-    if !record.is_empty() {
-        record.write_into(&mut output.value);
+/// The result with what hooks did to it and its request. One that cannot be read cannot be told so: it is held back.
+fn recorded(mut output: Output, record: &MutationRecord, note: NoteMode, boundary: &str) -> Result<Output, CallError> {
+    if !record.is_empty() && note != NoteMode::Off {
+        if output.value.is_null() {
+            return Err(unreadable(boundary));
+        }
+        record.write_into(&mut output.value, note);
         output.raw = None;
     }
-    output
+    Ok(output)
 }
 
 fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {

@@ -18,7 +18,7 @@ mod slots;
 mod tools;
 mod upstream;
 
-pub(crate) use ask::{agent_hook, structured};
+pub(crate) use ask::structured;
 pub use call::Router;
 pub(crate) use call::did_you_mean;
 pub use context::{CallContext, ProgressSink};
@@ -28,6 +28,7 @@ pub use lists::{ListMethod, Offer};
 pub use names::{NameTable, Renamed, ToolEntry, nearest};
 pub(crate) use open::OpenExchange;
 pub use raw::RawParams;
+pub(crate) use readable::readable;
 pub use server::{Output, Sent, Server, ServerRequest};
 pub(crate) use slots::Factory;
 pub(crate) use tools::upstream_name;
