@@ -268,6 +268,12 @@ impl Router {
         self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
     }
 
+    /// Instances of external servers: one for each session tree that uses one.
+    pub fn external_instances(&self) -> usize {
+        let external = self.slots.values().filter(|slot| matches!(slot.config.kind, ServerKind::External(_)));
+        external.map(|slot| slot.instances().len()).sum()
+    }
+
     /// Closes what was made for one session tree.
     pub async fn close_root(&self, root: RootId) {
         for slot in self.slots.values() {
