@@ -8,6 +8,7 @@ mod expand;
 mod load;
 mod model;
 mod resolve;
+mod template;
 
 /// Reads a duration as scenarios write it, `250ms`.
 pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroom_mocks::duration::DurationError> {
@@ -19,6 +20,7 @@ pub use expand::{ExpandError, Variables};
 pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
 pub use model::*;
 pub use resolve::{
-    AgentConfig, AgentHooks, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig,
-    ServerConfig, ServerKind,
+    AgentConfig, AgentHooks, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, InstructionSource, PublishTexts,
+    RetryPolicy, ScriptConfig, ServerConfig, ServerKind,
 };
+pub use template::{Template, TemplateError, TemplatePart};

@@ -82,13 +82,17 @@ impl Router {
     pub async fn list_tools(&self, cx: &CallContext, server: &ServerName) -> Result<Vec<Value>, CallError> {
         let (slot, handle) = self.server(cx, server)?;
         let upstream = handle.list(cx, "tools/list").await?;
-        Ok(tools::shown(&slot.config, upstream).into_iter().map(|(_, tool)| tool).collect())
+        let shown = tools::shown(&slot.config, upstream).into_iter();
+        let may = |upstream: &str, tool: &Value| permitted(cx, server, &[text(tool, "name"), upstream]).is_ok();
+        Ok(shown.filter(|(upstream, tool)| may(upstream, tool)).map(|(_, tool)| tool).collect())
     }
 
     /// Another list of a server (`prompts/list`, `resources/list`, `resources/templates/list`).
     pub async fn list(&self, cx: &CallContext, server: &ServerName, method: &str) -> Result<Vec<Value>, CallError> {
         let (_, handle) = self.server(cx, server)?;
-        handle.list(cx, method).await
+        let mut items = handle.list(cx, method).await?;
+        items.retain(|item| permitted(cx, server, &[named(item)]).is_ok());
+        Ok(items)
     }
 
     /// Calls a tool, by the name that `list_tools` shows.
@@ -107,7 +111,9 @@ impl Router {
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
-        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
+        let upstream = tools::upstream_name(&slot.config, tool);
+        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
+        let Some(upstream) = upstream else {
             let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
@@ -117,6 +123,7 @@ impl Router {
 
     /// Reads a resource.
     pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
+        permitted(cx, server, &[uri])?;
         self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri})), None).await
     }
 
@@ -128,7 +135,13 @@ impl Router {
         name: &str,
         arguments: Value,
     ) -> Result<Output, CallError> {
+        permitted(cx, server, &[name])?;
         self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
+    }
+
+    /// What a server says about its use; none for servers that say nothing.
+    pub async fn instructions(&self, _cx: &CallContext, server: &ServerName) -> Result<Option<String>, CallError> {
+        self.slot(server).map(|_| None)
     }
 
     async fn exchange(
@@ -154,13 +167,13 @@ impl Router {
         if chain.is_empty() {
             return self.send(cx, &handle, span, &message, raw).await;
         }
-        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
+        self.hooked(cx, (server, slot, &handle), span, &chain, (message, raw)).await
     }
 
     async fn hooked(
         &self,
         cx: &CallContext,
-        (slot, server): (&Slot, &Arc<dyn Server>),
+        (name, slot, server): (&ServerName, &Slot, &Arc<dyn Server>),
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
@@ -177,8 +190,14 @@ impl Router {
             depth: cx.hook_depth(),
         };
         let mut record = MutationRecord::default();
+        let asked = subject(&message).to_owned();
         let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
         reachable(&slot.config, &boundary, &message)?;
+        if subject(&message) != asked {
+            // A hook may send the caller elsewhere, but not where the caller may not go.
+            let other = subject(&message);
+            permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
+        }
         let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
             return answer.map(|output| recorded(output, &record));
@@ -294,6 +313,26 @@ impl Router {
             server.close().await;
         }
     }
+}
+
+/// Whether the agent that calls, if one does, may use this (shown name, upstream name).
+fn permitted(cx: &CallContext, server: &ServerName, names: &[&str]) -> Result<(), CallError> {
+    cx.permissions.as_ref().map_or(Ok(()), |permissions| permissions.check(server, names))
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What a request is about: the URI of a resource, else a name.
+fn subject(message: &Message) -> &str {
+    text(&message.params, if message.method.starts_with("resources/") { "uri" } else { "name" })
+}
+
+/// What an item of a list is: a URI, or a name.
+fn named(value: &Value) -> &str {
+    let uri = value.get("uri").or_else(|| value.get("uriTemplate")).and_then(Value::as_str);
+    uri.unwrap_or_else(|| text(value, "name"))
 }
 
 /// A hook may call another tool, but none that the overrides hide.

@@ -20,7 +20,51 @@
     spaces.push({ path, name: path.slice(dot + 1), parent, proto: {} });
     return spaces.length - 1;
   };
-  table.forEach(({ path, waits }, index) => {
+  // Below `*` stands any name: what the script writes there is the operation's first argument.
+  const named = (parent, key) => {
+    const members = [];
+    defineProperty(spaces[parent].proto, key, {
+      configurable: true,
+      get() {
+        const receiver = setPrototypeOf(host.make(members.space), null);
+        const get = (_, name) => {
+          if (typeof name !== 'string') return undefined;
+          const view = {};
+          for (let i = 0; i < members.length; i++) members[i](view, receiver, name);
+          return view;
+        };
+        return new Proxy({ __proto__: null }, { __proto__: null, get });
+      },
+    });
+    return members;
+  };
+  const listed = (first, rest) => {
+    const all = [first];
+    for (let i = 0; i < rest.length; i++) defineProperty(all, i + 1, { value: rest[i], writable: true, configurable: true, enumerable: true });
+    return all;
+  };
+  const groups = { __proto__: null };
+  const addNamed = (path, index, waits, isProperty) => {
+    const parts = path.split('.');
+    const name = parts.pop();
+    const above = parts.slice(0, -2).join('.');
+    const group = parts.join('.');
+    if (!groups[group]) {
+      groups[group] = named(spaceOf(above), parts[parts.length - 2]);
+      spaces.push({ path: group, name: '', parent: -1, proto: null });
+      groups[group].space = spaces.length - 1;
+    }
+    const members = groups[group], space = members.space;
+    members.push((view, receiver, given) => {
+      const now = { [name](...args) { return host.op(receiver, space, index, listed(given, args)); } }[name];
+      defineProperty(view, name, isProperty ? { __proto__: null, configurable: true, get: now } : { __proto__: null, configurable: true, value: now });
+      const twin = name + 'Async';
+      const later = { [twin](...args) { return host.opAsync(receiver, space, index, listed(given, args)); } };
+      if (waits) hidden(view, twin, later[twin]);
+    });
+  };
+  table.forEach(({ path, waits, least }, index) => {
+    if (path.includes('.*.')) return addNamed(path, index, waits, least === 1);
     const dot = path.lastIndexOf('.');
     const space = spaceOf(dot < 0 ? '' : path.slice(0, dot));
     const name = path.slice(dot + 1);
@@ -41,6 +85,7 @@
   const build = () => {
     const made = [];
     for (let i = 0; i < spaces.length; i++) {
+      if (spaces[i].parent < 0) continue;
       const object = setPrototypeOf(host.make(i), spaces[i].proto);
       made[i] = object;
       if (i > 0) {

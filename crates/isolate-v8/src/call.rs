@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use greenroom_boundary::RawJson;
-use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, Script};
+use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, PassCtx, Script};
 
 use crate::exceptions;
 use crate::load::{Loaded, caught, load};
@@ -28,7 +28,7 @@ pub(crate) enum Stop {
 /// What to do with the script.
 #[derive(Debug)]
 pub(crate) enum Task {
-    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+    Call { function: String, pass_ctx: PassCtx, args: Vec<RawJson> },
     List,
 }
 
@@ -64,7 +64,7 @@ fn invoke<'s>(
     call: &Rc<ActiveCall>,
     loaded: &Loaded<'s>,
     function: &str,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: &[RawJson],
 ) -> Result<CallValue, Stop> {
     let function = loaded.function(scope, function);
@@ -137,17 +137,20 @@ fn call_arguments<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     realm: &Realm,
     call: &ActiveCall,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: &[RawJson],
 ) -> Result<Vec<v8::Local<'s, v8::Value>>, Stop> {
     let mut arguments = Vec::with_capacity(args.len() + 1);
     v8::tc_scope!(let scope, scope);
-    if pass_ctx {
+    let ctx: Option<v8::Local<'s, v8::Value>> = if pass_ctx == PassCtx::No {
+        None
+    } else {
         match context_object(scope, realm, call) {
-            Some(ctx) => arguments.push(ctx.into()),
+            Some(ctx) => Some(ctx.into()),
             None => return Err(failed(scope, call, "ctx could not be made")),
         }
-    }
+    };
+    arguments.extend(ctx.filter(|_| pass_ctx == PassCtx::First));
     for text in args {
         if text.get().len() > call.limits.value_bytes {
             return Err(Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes }));
@@ -157,6 +160,7 @@ fn call_arguments<'s>(
             None => return Err(failed(scope, call, "an argument of the call is not JSON that V8 can read")),
         }
     }
+    arguments.extend(ctx.filter(|_| pass_ctx == PassCtx::Last));
     Ok(arguments)
 }
 

@@ -102,7 +102,7 @@ pub(crate) struct Shot {
     under: EngineUnderTest,
     code: Arc<Script>,
     function: String,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: Vec<RawJson>,
     limits: Limits,
     ctx: Arc<TestCtx>,
@@ -116,7 +116,7 @@ impl EngineUnderTest {
             under: self.clone(),
             code: Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) }),
             function: "f".to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: Vec::new(),
             limits: Limits { cpu: Duration::from_secs(20), ..Limits::default() },
             ctx: Arc::new(TestCtx::default()),
@@ -157,7 +157,7 @@ impl Shot {
     }
 
     pub(crate) fn no_ctx(mut self) -> Self {
-        self.pass_ctx = false;
+        self.pass_ctx = PassCtx::No;
         self
     }
 
