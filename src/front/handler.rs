@@ -23,14 +23,14 @@ use crate::sessions::RootSession;
 
 /// Serves one outside client until its connection ends. Traces call it `s1`, `s2`, …: its session id is a secret.
 pub async fn serve(host: &Host, duplex: FrameDuplex) {
-    let core = host.core().clone();
+    let core = host.core();
     let root = core.begin_session();
     let session_id = format!("s{}", root.id.0);
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
     let handler = Arc::new(Connection { host: host.clone(), root: root.clone(), session_id: session_id.clone() });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
-    core.end_session(&root, &session_id).await;
+    host.end_session(&root, &session_id).await;
 }
 
 /// Key in the initialize result's `_meta`: `publish.introduction`.
@@ -58,11 +58,12 @@ pub struct OutsideCall {
 
 /// Answers a request of an outside client; the trace has it as a stimulus.
 pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError> {
-    let (tracer, scope) = (host.core().drivers.tracer.clone(), Scope::new(call.id.clone()));
+    let (core, _in_use) = host.enter();
+    let (tracer, scope) = (core.drivers.tracer.clone(), Scope::new(call.id.clone()));
     let body = json!({"session": call.session, "params": call.params});
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
-    let result = Front { core: host.core().clone(), call }.dispatch().await;
+    let result = Front { core, call }.dispatch().await;
     if tracer.enabled() {
         let (outcome, body) = match &result {
             Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),

@@ -29,8 +29,11 @@ pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + S
 struct Slot {
     factory: Factory,
     config: ServerConfig,
-    instances: Mutex<BTreeMap<RootId, Arc<dyn Server>>>,
+    instances: Arc<Instances>,
 }
+
+/// The instances of a server, by the session tree that they serve.
+type Instances = Mutex<BTreeMap<RootId, Arc<dyn Server>>>;
 
 impl Slot {
     /// The instance of a root, made if it has none yet. Servers without state are one for all roots.
@@ -43,6 +46,11 @@ impl Slot {
         let made = (self.factory)()?;
         instances.insert(root, made.clone());
         Ok(made)
+    }
+
+    /// Whether its connections can go on under the new config of the server.
+    fn serves_as(&self, config: &ServerConfig) -> bool {
+        matches!(config.kind, ServerKind::External(_)) && self.config.kind == config.kind
     }
 
     fn instances(&self) -> Vec<Arc<dyn Server>> {
@@ -58,11 +66,19 @@ pub struct Router {
 }
 
 impl Router {
-    pub(crate) fn new(config: &HostConfig, factories: Vec<(ServerName, ServerConfig, Factory)>, drivers: Drivers) -> Self {
-        let slots = factories
-            .into_iter()
-            .map(|(name, config, factory)| (name, Slot { factory, config, instances: Mutex::default() }))
-            .collect();
+    /// A router for `config`. External servers that are the same in the router `before` keep their connections.
+    pub(crate) fn new(
+        config: &HostConfig,
+        factories: Vec<(ServerName, ServerConfig, Factory)>,
+        drivers: Drivers,
+        before: Option<&Self>,
+    ) -> Self {
+        let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
+            let same = before.and_then(|before| before.slots.get(&name)).filter(|slot| slot.serves_as(&config));
+            let instances = same.map(|slot| slot.instances.clone()).unwrap_or_default();
+            (name, Slot { factory, config, instances })
+        };
+        let slots = factories.into_iter().map(slot).collect();
         Self { slots, hooks: HookTable::new(&config.hooks), drivers }
     }
 
@@ -302,6 +318,18 @@ impl Router {
         for slot in self.slots.values() {
             let instance = slot.instances.lock().unwrap_or_else(PoisonError::into_inner).remove(&root);
             if let Some(server) = instance {
+                server.close().await;
+            }
+        }
+    }
+
+    /// Closes the servers that the router `after` does not share.
+    pub(crate) async fn close_replaced(&self, after: &Self) {
+        for (name, slot) in &self.slots {
+            if after.slots.get(name).is_some_and(|kept| Arc::ptr_eq(&kept.instances, &slot.instances)) {
+                continue;
+            }
+            for server in slot.instances() {
                 server.close().await;
             }
         }
