@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use greenroom::context::TABLE;
-use greenroom_boundary::isolate::{CallRequest, CallValue, Callback, ContextOps, HandOff, Limits, OpArgs, OpError, OpIndex, PassCtx, Script};
+use greenroom_boundary::isolate::{
+    CallRequest, CallValue, Callback, ContextOps, HandOff, Limits, OpArgs, OpError, OpIndex, PassCtx, Script,
+};
 use greenroom_boundary::{BoxFuture, CancellationToken, IsolateDriver, RawJson};
 use greenroom_isolate_v8::{V8Engine, V8Options, initialise_v8};
 use serde_json::value::RawValue;

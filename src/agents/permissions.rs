@@ -65,8 +65,8 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Reads the rules of an agent, in the order in which they are written.
-    pub fn parse(agent: AgentId, rules: &Map<String, Value>) -> Result<Self, PermissionError> {
+    /// Reads the rules of an agent, in the order in which they are written; none if there are none.
+    pub fn parse(agent: AgentId, rules: &Map<String, Value>) -> Result<Option<Self>, PermissionError> {
         let read = |(pattern, verdict): (&String, &Value)| {
             let allows = match verdict.as_str() {
                 Some("allow") => true,
@@ -82,7 +82,8 @@ impl Permissions {
             let names = names.into_iter().map(str::to_owned).collect();
             Ok(Rule { written: pattern.clone(), server: server.to_owned(), names, allows })
         };
-        Ok(Self { agent, rules: rules.iter().map(read).collect::<Result<_, _>>()? })
+        let rules: Vec<Rule> = rules.iter().map(read).collect::<Result<_, _>>()?;
+        Ok((!rules.is_empty()).then_some(Self { agent, rules }))
     }
 
     /// The servers that rules name without a wildcard.
@@ -93,8 +94,7 @@ impl Permissions {
     /// Whether the agent may use what a server calls by these names (shown, upstream); the error names the rule.
     pub fn check(&self, server: &ServerName, names: &[&str]) -> Result<(), CallError> {
         let matches = |rule: &&Rule| {
-            glob(&rule.server, server.as_str())
-                && rule.names.iter().any(|pattern| names.iter().any(|name| glob(pattern, name)))
+            glob(&rule.server, server.as_str()) && rule.names.iter().any(|pattern| names.iter().any(|name| glob(pattern, name)))
         };
         match self.rules.iter().rev().find(matches) {
             Some(rule) if !rule.allows => Err(CallError::Denied {
@@ -113,7 +113,7 @@ mod tests {
 
     fn denied(rules: &str, server: &str, names: &[&str]) -> Option<String> {
         let rules = serde_json::from_str(rules).unwrap();
-        let permissions = Permissions::parse(AgentId::new("desk"), &rules).unwrap();
+        let permissions = Permissions::parse(AgentId::new("desk"), &rules).unwrap()?;
         match permissions.check(&ServerName::new(server), names) {
             Err(CallError::Denied { rule, .. }) => Some(rule),
             Ok(()) => None,

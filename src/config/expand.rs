@@ -90,7 +90,9 @@ pub enum ExpandError {
         text: String,
     },
     /// Not `${NAME}`, `${env:NAME}` or `${NAME:-default}`.
-    #[error("`${{{expression}}}` is not a variable name; accepted are ${{NAME}}, ${{env:NAME}} and ${{NAME:-default}}; expressions may stand only in instructions, texts of `publish`, prompt templates and their arguments")]
+    #[error(
+        "`${{{expression}}}` is not a variable name; accepted are ${{NAME}}, ${{env:NAME}} and ${{NAME:-default}}; expressions may stand only in instructions, texts of `publish`, prompt templates and their arguments"
+    )]
     NotAName {
         /// What stands between the braces.
         expression: String,

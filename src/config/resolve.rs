@@ -586,18 +586,13 @@ impl Resolver<'_> {
         tools.extend(entry.mcp_servers.entries());
         let source = self.instructions(&format!("{at}.instructions"), entry.instructions.as_ref())?;
         let fixed = source.as_ref().and_then(InstructionSource::fixed).map(str::to_owned);
-        let permissions = match entry.permissions.is_empty() {
-            true => None,
-            false => Some(Arc::new(
-                Permissions::parse(AgentId::new(id), &entry.permissions)
-                    .map_err(|error| self.invalid(&format!("{at}.permissions"), error.to_string()))?,
-            )),
-        };
+        let permissions = Permissions::parse(AgentId::new(id), &entry.permissions)
+            .map_err(|error| self.invalid(&format!("{at}.permissions"), error.to_string()))?;
         Ok(AgentConfig {
             description: entry.description.clone(),
             instruction_source: source.filter(|_| fixed.is_none()),
             instructions: fixed.into_iter().collect(),
-            permissions,
+            permissions: permissions.map(Arc::new),
             connector: connector.map(ConnectorName::new),
             model,
             script: entry.script.as_ref().map(|path| ScriptConfig::File(self.base.join(path))),

@@ -61,13 +61,7 @@ pub enum TemplateError {
 
 impl Template {
     /// Reads a text. `file` and `at` say where it stands; `arguments` are those of a prompt.
-    pub fn parse(
-        file: &str,
-        at: &str,
-        text: &str,
-        variables: &Variables,
-        arguments: &[String],
-    ) -> Result<Self, TemplateError> {
+    pub fn parse(file: &str, at: &str, text: &str, variables: &Variables, arguments: &[String]) -> Result<Self, TemplateError> {
         let mut template = Self { at: at.to_owned(), ..Self::default() };
         let mut code = String::new();
         let mut literal = String::new();

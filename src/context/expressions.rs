@@ -46,7 +46,11 @@ impl From<ExpressionError> for CallError {
 }
 
 /// Instructions as they are now.
-pub async fn instructions(core: &Arc<HostCore>, cx: &CallContext, source: &InstructionSource) -> Result<String, ExpressionError> {
+pub async fn instructions(
+    core: &Arc<HostCore>,
+    cx: &CallContext,
+    source: &InstructionSource,
+) -> Result<String, ExpressionError> {
     let none = Map::new();
     let (at, server, prompt, args) = match source {
         InstructionSource::Text(template) => return template_text(core, cx, template, &none).await,

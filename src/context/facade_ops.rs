@@ -10,9 +10,9 @@ use greenroom_boundary::{AgentId, ServerName};
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
+use super::expressions::prompt_text;
 use super::mcp_ops::failed;
 use super::verbs::FacadeVerb;
-use super::expressions::prompt_text;
 use crate::agents::tool_name;
 use crate::host::HostCore;
 use crate::router::{CallContext, did_you_mean, nearest};
@@ -67,9 +67,7 @@ fn target(core: &HostCore, args: &Arguments) -> Result<(ServerName, String), OpE
 /// An object; a string is an agent's prompt.
 fn arguments(core: &HostCore, args: &Arguments, server: &ServerName) -> Result<Map<String, Value>, OpError> {
     match args.any(1) {
-        Value::String(prompt) if core.is_agent(server) => {
-            Ok(std::iter::once(("prompt".to_owned(), json!(prompt))).collect())
-        }
+        Value::String(prompt) if core.is_agent(server) => Ok(std::iter::once(("prompt".to_owned(), json!(prompt))).collect()),
         _ => args.object(1, "arguments"),
     }
 }

@@ -156,8 +156,9 @@ impl Router {
     }
 
     /// What a server says about its use; none for servers that say nothing.
-    pub async fn instructions(&self, _cx: &CallContext, server: &ServerName) -> Result<Option<String>, CallError> {
-        self.slot(server).map(|_| None)
+    pub async fn instructions(&self, cx: &CallContext, server: &ServerName) -> Result<Option<String>, CallError> {
+        let (_, _server) = self.server(cx, server)?;
+        std::future::ready(Ok(None)).await
     }
 
     async fn exchange(

@@ -83,8 +83,7 @@ impl Server for ScriptServer {
         let cancel = cx.cancel.clone();
         let _drop_guard = cancel.clone().drop_guard();
         let ctx = Arc::new(HookContext::new(core.clone(), cx));
-        let value =
-            core.drivers.isolate.call(call, ctx, core.hand_off, &cancel).await.map_err(|error| Self::failed(&error))?;
+        let value = core.drivers.isolate.call(call, ctx, core.hand_off, &cancel).await.map_err(|error| Self::failed(&error))?;
         match value {
             CallValue::NoSuchFunction => Err(unknown()),
             CallValue::Undefined => Ok(json!({"content": []}).into()),

@@ -64,7 +64,8 @@ fn make(table: &[OpDecl]) -> Result<Snapshot, String> {
 
 /// Runs `bootstrap.js` over the table; gives its `install` function.
 fn bootstrap<'s>(scope: &mut v8::PinScope<'s, '_>, table: &[OpDecl]) -> Option<v8::Local<'s, v8::Function>> {
-    let rows: Vec<_> = table.iter().map(|op| json!({ "path": op.path, "waits": op.kind == OpKind::Await, "least": op.min_args })).collect();
+    let rows: Vec<_> =
+        table.iter().map(|op| json!({ "path": op.path, "waits": op.kind == OpKind::Await, "least": op.min_args })).collect();
     let rows = v8::String::new(scope, &serde_json::Value::Array(rows).to_string())?;
     let rows = v8::json::parse(scope, rows)?;
     let name = v8::String::new(scope, BOOTSTRAP_NAME)?;

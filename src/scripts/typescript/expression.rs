@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn names_of_variables() {
-        for (name, good) in [("topic", true), ("$a_1", true), ("a-b", false), ("1a", false), ("class", false), ("eval", false)] {
+        for (name, good) in [("topic", true), ("$a_1", true), ("a-b", false), ("1a", false), ("class", false), ("eval", false)]
+        {
             assert_eq!(is_variable_name(name), good, "{name}");
         }
     }

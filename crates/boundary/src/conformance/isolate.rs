@@ -32,7 +32,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use serde_json::Value;
 
-use crate::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, JsException, Limits, Script};
+use crate::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, JsException, Limits, PassCtx, Script};
 use crate::{BoxFuture, CancellationToken, RawJson};
 
 pub use ctx::{TABLE, TestCtx, WhenSlow};
@@ -158,6 +158,11 @@ impl Shot {
 
     pub(crate) fn no_ctx(mut self) -> Self {
         self.pass_ctx = PassCtx::No;
+        self
+    }
+
+    pub(crate) fn ctx_last(mut self) -> Self {
+        self.pass_ctx = PassCtx::Last;
         self
     }
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use greenroom_boundary::conformance::isolate::{TABLE, TestCtx};
-use greenroom_boundary::isolate::{CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateDriver, IsolateError, Limits, OpArgs, OpError, OpIndex, PassCtx, Script};
+use greenroom_boundary::isolate::{
+    CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateDriver, IsolateError, Limits, OpArgs, OpError, OpIndex,
+    PassCtx, Script,
+};
 use greenroom_boundary::{CancellationToken, RawJson};
 use greenroom_isolate_quickjs::QuickJs;
 
