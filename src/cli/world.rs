@@ -15,7 +15,7 @@ use greenroom_boundary::{Clock, Credentials, Drivers, Egress, Entropy, IsolateDr
 use crate::config::{HostConfig, ServerKind, Variables, load_file};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
-use crate::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
 use crate::drivers::{EgressPolicy, SystemClock};
 
 /// Starts the log on stderr.
@@ -62,7 +62,9 @@ pub(super) fn drivers(
     Ok(Drivers {
         llm: reach.llm,
         mcp: reach.mcp,
-        cli: Arc::new(ConfinedCli::new(clock.clone(), ChildEnvironment::of_this_process())),
+        cli: Arc::new(
+            ConfinedCli::new(clock.clone(), ChildEnvironment::of_this_process()).kept_by(ChildKeeper::this_program()),
+        ),
         isolate: engine,
         tracer: Tracer::new(clock.clone(), sink),
         clock,
@@ -93,7 +95,10 @@ impl Reach {
         let environment = ChildEnvironment::of_this_process();
         Ok(Self {
             llm: Arc::new(LlmProviders::new(&providers, &world)?),
-            mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)),
+            mcp: Arc::new(
+                RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)
+                    .kept_by(ChildKeeper::this_program()),
+            ),
             egress,
         })
     }

@@ -15,7 +15,7 @@ use super::mcp_ops::failed;
 use super::verbs::FacadeVerb;
 use crate::agents::tool_name;
 use crate::host::HostCore;
-use crate::router::{CallContext, did_you_mean, nearest};
+use crate::router::{CallContext, CallError, did_you_mean, nearest};
 use crate::servers::PROMPTS_SERVER;
 
 pub(super) async fn run(core: &Arc<HostCore>, cx: &CallContext, verb: FacadeVerb, args: &Arguments) -> Result<Value, OpError> {
@@ -42,8 +42,12 @@ pub(super) async fn run(core: &Arc<HostCore>, cx: &CallContext, verb: FacadeVerb
         }
         FacadeVerb::Instructions => {
             let server = args.text(0, "server").map(ServerName::new)?;
-            let text = core.router.instructions(cx, &server).await.map_err(|error| failed(&error))?;
-            Ok(json!(text.unwrap_or_default()))
+            if !core.config.servers.contains_key(&server) && !core.is_agent(&server) {
+                let hint = did_you_mean(nearest(server.as_str(), core.config.servers.keys().map(ServerName::as_str)));
+                let name = server.to_string();
+                return Err(failed(&CallError::UnknownServer { name, hint }));
+            }
+            Ok(json!(core.router.instructions(cx, &server).await.unwrap_or_default()))
         }
     }
 }

@@ -18,7 +18,17 @@ use crate::config::parse_duration;
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The methods whose messages pass through hooks.
-const HOOKED: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+const HOOKED: [&str; 9] = [
+    "tools/call",
+    "prompts/get",
+    "resources/read",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "initialize",
+    "notifications/initialized",
+];
 
 /// Side of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -241,7 +251,9 @@ pub enum HookKeyError {
         text: String,
     },
     /// A method whose messages no hook sees.
-    #[error("hooks do not see {method:?}; they see tools/call, prompts/get and resources/read, or `*` for all of them")]
+    #[error(
+        "hooks do not see {method:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them"
+    )]
     Method {
         /// The method.
         method: String,

@@ -4,6 +4,8 @@
 
 mod cli;
 mod egress;
+#[cfg(target_os = "linux")]
+mod keeper;
 mod llm;
 mod mcp;
 mod mcp_http;

@@ -25,11 +25,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn connector() -> RealMcp {
+pub(crate) fn connector() -> RealMcp {
     RealMcp::new(Arc::new(SystemClock::new()), Arc::new(DenyAll), Credentials::default(), ChildEnvironment::of_this_process())
 }
 
-fn process(server: &str, command: &str, args: &[&str]) -> McpTarget {
+pub(crate) fn process(server: &str, command: &str, args: &[&str]) -> McpTarget {
     let address = ServerAddress::Process {
         command: command.to_owned(),
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
@@ -40,35 +40,35 @@ fn process(server: &str, command: &str, args: &[&str]) -> McpTarget {
 }
 
 /// The small server of `tests/fixtures`.
-fn reference(modes: &[&str]) -> McpTarget {
+pub(crate) fn reference(modes: &[&str]) -> McpTarget {
     let program = root().join("tests/fixtures/mcp_server.py");
     let mut args = vec![program.to_str().unwrap()];
     args.extend(modes);
     process("reference", &installed("python/bin/python3"), &args)
 }
 
-async fn call(connection: &mut FrameDuplex, id: u32, tool: &str, arguments: Value) {
+pub(crate) async fn call(connection: &mut FrameDuplex, id: u32, tool: &str, arguments: Value) {
     let params = json!({ "name": tool, "arguments": arguments });
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
     connection.sink.send(Frame::from(message.to_string())).await.unwrap();
 }
 
-async fn answer(connection: &mut FrameDuplex) -> Value {
+pub(crate) async fn answer(connection: &mut FrameDuplex) -> Value {
     let frame = connection.source.next().await.unwrap().unwrap();
     serde_json::from_slice(&frame.0).unwrap()
 }
 
-async fn result(connection: &mut FrameDuplex, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn result(connection: &mut FrameDuplex, tool: &str, arguments: Value) -> Value {
     call(connection, 1, tool, arguments).await;
     answer(connection).await["result"]["structuredContent"].clone()
 }
 
-async fn open(connector: &RealMcp, target: &McpTarget) -> FrameDuplex {
+pub(crate) async fn open(connector: &RealMcp, target: &McpTarget) -> FrameDuplex {
     connector.open(target, &CancellationToken::new()).await.unwrap()
 }
 
 /// The error that ends a connection.
-async fn end(connection: &mut FrameDuplex) -> McpError {
+pub(crate) async fn end(connection: &mut FrameDuplex) -> McpError {
     loop {
         match connection.source.next().await.unwrap() {
             Ok(_) => {}
@@ -79,8 +79,12 @@ async fn end(connection: &mut FrameDuplex) -> McpError {
 
 #[tokio::test]
 async fn conforms() {
+    conform(&connector()).await;
+}
+
+pub(crate) async fn conform(connector: &RealMcp) {
     let absent = process("absent", "greenroom-no-such-program", &[]);
-    conformance::mcp::all(&connector(), &reference(&[]), &absent).await;
+    conformance::mcp::all(connector, &reference(&[]), &absent).await;
 }
 
 #[tokio::test]
@@ -132,7 +136,7 @@ async fn the_last_words_of_a_server_are_told_without_its_secrets() {
 async fn large_requests_pass_a_server_that_reads_slowly_and_writes_much() {
     let connector = connector();
     let mut connection = open(&connector, &reference(&["--slow-reader"])).await;
-    let text = "é漢🧪x".repeat(800_000);
+    let text = "é漢🧪x".repeat(840_000);
     let FrameDuplex { sink, source } = &mut connection;
     let params = json!({ "name": "digest", "arguments": { "text": text } });
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });

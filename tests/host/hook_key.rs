@@ -27,14 +27,15 @@ fn a_bad_key_says_what_is_wrong(key: &str, message: &str) {
 }
 
 #[test_case("tool/call"; "misspelt")]
-#[test_case("tools/list"; "not hooked")]
 #[test_case("tool/*"; "a glob that fits no method")]
-#[test_case("initialize"; "handshake")]
+#[test_case("tools/lists"; "not a method")]
 fn a_method_that_no_hook_can_see_is_refused(key: &str) {
     let message = HookKey::parse(key).unwrap_err().to_string();
     assert_eq!(
         message,
-        format!("hooks do not see {key:?}; they see tools/call, prompts/get and resources/read, or `*` for all of them")
+        format!(
+            "hooks do not see {key:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them"
+        )
     );
 }
 

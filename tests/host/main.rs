@@ -4,12 +4,13 @@
 
 mod agent_hooks;
 mod cascade;
-mod cascade_law;
+
 mod config;
 mod context;
 mod delegation;
 mod front;
 mod hook_key;
+mod laws;
 mod lists;
 mod memory;
 mod names;
