@@ -87,7 +87,8 @@ impl V8Engine {
     /// What its threads hold in V8, as they last told it: when they have had nothing to do for a while.
     pub fn census(&self) -> V8Census {
         let statuses = self.pool.statuses();
-        let sum = |of: fn(&WorkerStatus) -> &AtomicUsize| statuses.iter().map(|status| of(status).load(Ordering::Relaxed)).sum();
+        let sum =
+            |of: fn(&WorkerStatus) -> &AtomicUsize| statuses.iter().map(|status| of(status).load(Ordering::Relaxed)).sum();
         V8Census {
             threads: statuses.len(),
             native_contexts: sum(|status| &status.native_contexts),
