@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use greenroom_boundary::ServerName;
-use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Script};
+use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Isolation, Limits, Script};
 use serde_json::{Value, json};
 
 use crate::config::ScriptConfig;
@@ -20,12 +20,18 @@ pub struct ScriptServer {
     core: Weak<HostCore>,
     name: ServerName,
     config: ScriptConfig,
+    isolation: Option<Isolation>,
 }
 
 impl ScriptServer {
     /// The server called `name`.
     pub fn new(core: Weak<HostCore>, name: ServerName, config: ScriptConfig) -> Self {
-        Self { core, name, config }
+        Self { core, name, config, isolation: None }
+    }
+
+    /// The same server, its calls kept apart otherwise than the policy says.
+    pub fn kept_apart(self, isolation: Option<Isolation>) -> Self {
+        Self { isolation, ..self }
     }
 
     fn open(&self) -> Result<(Arc<HostCore>, Arc<Script>), CallError> {
@@ -76,13 +82,9 @@ impl Server for ScriptServer {
         let arguments = serde_json::value::to_raw_value(&request.params["arguments"])
             .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
         (request.sent)();
-        let call = CallRequest {
-            script,
-            function: function.clone(),
-            pass_ctx: false,
-            args: vec![arguments],
-            limits: core.config.policy.script_limits,
-        };
+        let limits = core.config.policy.script_limits;
+        let limits = Limits { isolation: self.isolation.unwrap_or(limits.isolation), ..limits };
+        let call = CallRequest { script, function: function.clone(), pass_ctx: false, args: vec![arguments], limits };
         let ctx = Arc::new(HookContext::new(core.clone(), cx.clone()));
         let value =
             core.drivers.isolate.call(call, ctx, core.hand_off, &cx.cancel).await.map_err(|error| Self::failed(&error))?;

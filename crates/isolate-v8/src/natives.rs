@@ -6,8 +6,8 @@
 use v8::MapFnTo;
 
 use crate::objects::{self, FIELDS};
-use crate::{globals, ops};
 use crate::spaces::Spaces;
+use crate::{globals, ops};
 use greenroom_boundary::isolate::{OpDecl, OpKind};
 
 /// The host functions.
@@ -112,7 +112,12 @@ fn function<'s>(
     Some(function.into())
 }
 
-fn put(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, name: &str, value: v8::Local<'_, v8::Value>) -> Option<()> {
+fn put(
+    scope: &mut v8::PinScope<'_, '_>,
+    object: v8::Local<'_, v8::Object>,
+    name: &str,
+    value: v8::Local<'_, v8::Value>,
+) -> Option<()> {
     let key = v8::String::new(scope, name)?;
     object.create_data_property(scope, key.into(), value).map(|_| ())
 }
