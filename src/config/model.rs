@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_harness::model::{HookModeSpec, PolicySpec};
+use greenroom_harness::model::{HookModeSpec, IsolationSpec, PolicySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -341,6 +341,9 @@ pub struct Agent {
     /// Hook script with `Create` and `Next`: a path, relative to the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// How far the script's calls are kept apart, if not as `policy.isolation` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// Servers whose tools it may use.
     pub mcp_servers: StringList,
     /// Single tools: `server[/tool][:alias]`.
@@ -429,6 +432,9 @@ pub struct McpServer {
     /// A script whose functions are the server's tools (Greenroom): a path, relative to the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// How far the script's calls are kept apart, if not as `policy.isolation` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// Hooks on messages to and from this server: `method[?param=value]` to targets.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "BTreeMap<String, HookList>")]

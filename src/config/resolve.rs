@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::isolate::Limits;
+use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
 use greenroom_harness::model::{CyclesSpec, NoteSpec, PolicySpec, RetryOnly};
@@ -97,6 +97,8 @@ pub struct AgentConfig {
     pub model: String,
     /// Hook script.
     pub script: Option<ScriptConfig>,
+    /// How far its calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
     /// Tool references `server[/tool][:alias]`.
     pub tools: Vec<String>,
     /// Agents that it may call as tools.
@@ -153,12 +155,14 @@ pub struct ServerConfig {
     pub tool_prefix: String,
     /// Deadline of a call of it, if not the policy's.
     pub timeout: Option<Duration>,
+    /// How far a script's calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
 }
 
 impl ServerConfig {
     /// A server without overrides.
     pub fn plain(kind: ServerKind) -> Self {
-        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None }
+        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None, isolation: None }
     }
 }
 
@@ -509,6 +513,7 @@ impl Resolver<'_> {
             tool_overrides: entry.tool_overrides.clone(),
             tool_prefix: entry.tool_prefix.clone().unwrap_or_default(),
             timeout,
+            isolation: entry.isolation.map(Into::into),
         })
     }
 
@@ -592,6 +597,7 @@ impl Resolver<'_> {
             connector: connector.map(ConnectorName::new),
             model,
             script: entry.script.as_ref().map(|path| ScriptConfig::File(self.base.join(path))),
+            isolation: entry.isolation.map(Into::into),
             tools,
             agents: entry.agents.entries().into_iter().map(AgentId::new).collect(),
             tool_choice: entry.tool_choice.clone(),
@@ -666,6 +672,9 @@ impl HostPolicy {
             Some(NoteSpec::Meta) => NoteMode::Meta,
             Some(NoteSpec::Off) => NoteMode::Off,
         };
+        if let Some(isolation) = spec.isolation {
+            self.script_limits.isolation = isolation.into();
+        }
         if let Some(limits) = &spec.script_limits {
             if let Some(text) = &limits.wall {
                 self.script_limits.wall = duration("script_limits.wall", text)?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use greenroom_boundary::ServerName;
-use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, PassCtx, Script};
+use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Isolation, Limits, PassCtx, Script};
 use serde_json::{Value, json};
 
 use crate::config::ScriptConfig;
@@ -21,12 +21,18 @@ pub struct ScriptServer {
     core: Weak<HostCore>,
     name: ServerName,
     config: ScriptConfig,
+    isolation: Option<Isolation>,
 }
 
 impl ScriptServer {
     /// The server called `name`.
     pub fn new(core: Weak<HostCore>, name: ServerName, config: ScriptConfig) -> Self {
-        Self { core, name, config }
+        Self { core, name, config, isolation: None }
+    }
+
+    /// The same server, its calls kept apart otherwise than the policy says.
+    pub fn kept_apart(self, isolation: Option<Isolation>) -> Self {
+        Self { isolation, ..self }
     }
 
     fn open(&self) -> Result<(Arc<HostCore>, Arc<Script>), CallError> {
@@ -78,13 +84,9 @@ impl Server for ScriptServer {
             .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
         let cx = cx.for_code(&format!("{}/{function}", self.name))?;
         (request.sent)();
-        let call = CallRequest {
-            script,
-            function: function.clone(),
-            pass_ctx: PassCtx::Last,
-            args: vec![arguments],
-            limits: core.config.policy.script_limits,
-        };
+        let limits = core.config.policy.script_limits;
+        let limits = Limits { isolation: self.isolation.unwrap_or(limits.isolation), ..limits };
+        let call = CallRequest { script, function: function.clone(), pass_ctx: PassCtx::Last, args: vec![arguments], limits };
         let cancel = cx.cancel.clone();
         let _drop_guard = cancel.clone().drop_guard();
         let ctx = Arc::new(HookContext::new(core.clone(), cx));

@@ -373,6 +373,11 @@ pub enum IsolateError {
 }
 
 impl IsolateError {
+    /// An engine was asked for [`Isolation::Process`] and has no such level; anything weaker would not be what was asked for.
+    pub fn no_process_level(engine: &str) -> Self {
+        Self::Engine { message: format!("{engine} has no isolation level `process` in this build; use `isolate`") }
+    }
+
     /// Stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -425,7 +430,7 @@ pub trait IsolateDriver: Send + Sync + fmt::Debug {
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError>;
 
     /// Calls a function, kept apart from other calls as [`Limits::isolation`] says. An engine that has no such level takes the
-    /// next stronger one that it has, or else its strongest.
+    /// next stronger one that it has, or else refuses.
     async fn call(
         &self,
         request: CallRequest,

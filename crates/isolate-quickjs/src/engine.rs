@@ -10,8 +10,8 @@ use std::sync::{Arc, mpsc};
 use async_trait::async_trait;
 use greenroom_boundary::CancellationToken;
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Limits, OpArgs, OpDecl, OpError,
-    OpIndex, PassCtx, Script,
+    CallRequest, CallValue, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits, OpArgs,
+    OpDecl, OpError, OpIndex, PassCtx, Script,
 };
 use greenroom_boundary::{BoxFuture, RawJson};
 
@@ -100,6 +100,9 @@ impl IsolateDriver for QuickJs {
     ) -> Result<CallValue, IsolateError> {
         if cancel.is_cancelled() {
             return Err(IsolateError::Cancelled);
+        }
+        if request.limits.isolation == Isolation::Process {
+            return Err(IsolateError::no_process_level(self.name()));
         }
         let CallRequest { script, function, pass_ctx, args, limits } = request;
         if args.iter().any(|arg| arg.get().len() > limits.value_bytes) {
