@@ -40,6 +40,7 @@ fn host() -> Host {
         clock,
         entropy: Arc::new(OsEntropy),
         egress,
+        audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         credentials,
     };
     Host::start(config, drivers, HandOff::Concurrent)

@@ -20,6 +20,7 @@ use super::scripts::{CreateResponse, DelegateRequest, NextResponse, ScriptHook};
 use super::toolset::Toolset;
 use super::turn_hooks::TurnHooks;
 use crate::config::AgentConfig;
+use crate::hooks::{NoteMode, notes};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, OpenExchange, structured};
 
@@ -337,7 +338,7 @@ impl Turn<'_> {
         let text = match self.tool_result(toolset, call, &mut record).await {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
-                let text = model_text(&result);
+                let text = model_text(&result, self.core.config.policy.note);
                 if failed {
                     record["error"] = json!(text);
                 } else {
@@ -417,10 +418,13 @@ fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What the model reads of a result: its structured content, else its text, else its content as JSON.
-fn model_text(result: &Value) -> String {
+/// What the model reads of a result: its structured content, else its text, else its content as JSON. That hooks changed it
+/// is said below structured content, too.
+fn model_text(result: &Value, note: NoteMode) -> String {
     if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
-        return value.to_string();
+        let told = if note == NoteMode::Content { notes(result) } else { [None, None] };
+        let lines: Vec<String> = std::iter::once(value.to_string()).chain(told.into_iter().flatten()).collect();
+        return lines.join("\n");
     }
     let items = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let texts: Vec<&str> = items.iter().filter_map(|item| item.get("text")?.as_str()).collect();

@@ -5,6 +5,7 @@
 
 mod audit;
 mod expand;
+mod hooks;
 mod load;
 mod model;
 mod resolve;
@@ -16,9 +17,9 @@ pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroo
 
 pub use audit::{Weakness, weaknesses};
 pub use expand::{ExpandError, Variables};
+pub use hooks::{AgentHooks, AuditConfig, AuditTarget, HostHooks};
 pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
 pub use model::*;
 pub use resolve::{
-    AgentConfig, AgentHooks, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig,
-    ServerConfig, ServerKind,
+    AgentConfig, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig, ServerConfig, ServerKind,
 };

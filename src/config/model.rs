@@ -70,9 +70,9 @@ pub struct ConfigFile {
     /// Variables that `${NAME}` may use: name to description, or to an object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, EnvVariable>,
-    /// Hooks on messages of outside clients and sessions.
+    /// Hooks on sessions and messages of outside clients: `session`, `request`, `response`, each with parameters.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    #[schemars(with = "BTreeMap<String, StringList>")]
+    #[schemars(with = "BTreeMap<String, HookList>")]
     pub hooks: Map<String, Value>,
     /// LLM connectors.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -89,9 +89,54 @@ pub struct ConfigFile {
     /// Limits and switches (Greenroom).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
+    /// Where every exchange and what hooks said about it is written down (Greenroom).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
 }
 
-/// Hook targets: a string (split at commas), or a list of strings and objects.
+/// The audit stream: exactly one of `file` and `url`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Audit {
+    /// A file, one JSON record a line: a path, relative to the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// An address that takes JSON arrays of records by POST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers for it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Most records that are sent at once (default 1000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// Longest wait of a record for others (default `5s`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush: Option<String>,
+    /// Most records that wait; the oldest are dropped, and counted (default 10000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<u32>,
+    /// Whether records hold bodies (default true).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bodies: Option<bool>,
+    /// Repeating what could not be delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<AuditRetry>,
+}
+
+/// Repeating what could not be delivered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct AuditRetry {
+    /// Repetitions after the first try (default 5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
+    /// Pause before the first, doubled each time up to a minute (default `1s`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<String>,
+}
+
+/// Hook targets: a string (split at commas), an object, or a list of strings and objects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum HookList {
@@ -99,6 +144,8 @@ pub enum HookList {
     One(String),
     /// One entry per hook.
     Many(Vec<HookEntry>),
+    /// One hook with its own options.
+    Single(HookObject),
 }
 
 /// One hook of a list.
@@ -129,6 +176,21 @@ pub struct HookObject {
     /// `enforce` (default) or `audit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<HookModeSpec>,
+    /// How it is asked and answers (default `envelope`).
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<HookTypeSpec>,
+}
+
+/// How a hook is asked and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookTypeSpec {
+    /// `{accept, mutated, message, reason}` in and out.
+    Envelope,
+    /// The message in, the new message out.
+    Mutate,
+    /// The message in, `{valid, reason?}` out.
+    Validate,
 }
 
 impl HookList {
@@ -140,8 +202,10 @@ impl HookList {
             timeout: None,
             fail_open: None,
             mode: None,
+            kind: None,
         };
         match self {
+            Self::Single(object) => vec![object],
             Self::One(text) => text.split(',').filter(|part| !part.trim().is_empty()).map(plain).collect(),
             Self::Many(entries) => entries
                 .into_iter()
@@ -291,9 +355,9 @@ pub struct Agent {
     /// Whether turns of one chat share a history (default true).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<bool>,
-    /// Hooks `config`, `request` and `response` of the agent.
+    /// Hooks `config`, `request` and `response` of its turns, and on messages to it: `method[?param=value]` to targets.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    #[schemars(with = "BTreeMap<String, StringList>")]
+    #[schemars(with = "BTreeMap<String, HookList>")]
     pub hooks: Map<String, Value>,
 }
 
@@ -335,6 +399,10 @@ pub struct McpServer {
     /// Put before every tool's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_prefix: Option<String>,
+    /// Deadline of one call of this server (Greenroom); otherwise `policy.tool_timeout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<greenroom_harness::model::Duration>")]
+    pub timeout: Option<String>,
 }
 
 /// How an upstream tool is shown.

@@ -59,7 +59,7 @@ pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError>
     let body = json!({"session": call.session, "params": call.params});
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
-    let result = Front { core, call }.dispatch().await;
+    let result = super::hooked::answer(Front { core, call }).await;
     if tracer.enabled() {
         let (outcome, body) = match &result {
             Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),
@@ -77,17 +77,17 @@ struct Connection {
     session_id: String,
 }
 
-struct Front {
-    core: Arc<HostCore>,
-    call: OutsideCall,
+pub(super) struct Front {
+    pub(super) core: Arc<HostCore>,
+    pub(super) call: OutsideCall,
 }
 
-fn encode(value: &impl serde::Serialize) -> Result<RawJson, RpcError> {
+pub(super) fn encode(value: &impl serde::Serialize) -> Result<RawJson, RpcError> {
     to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
 }
 
 impl Front {
-    fn context(&self) -> CallContext {
+    pub(super) fn context(&self) -> CallContext {
         let tree = TurnTree::new(OutputStream::new(self.core.drivers.tracer.clone(), None));
         let scope = Scope::new(self.call.id.clone());
         let session = self.core.session(&self.call.session);
@@ -96,7 +96,7 @@ impl Front {
         cx
     }
 
-    async fn dispatch(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn dispatch(&self) -> Result<RawJson, RpcError> {
         match self.call.method.as_str() {
             "initialize" => self.initialize(),
             "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
@@ -111,7 +111,7 @@ impl Front {
     }
 
     /// An error as the client gets it: codes go out, internals to the log; what a server said may hold a secret of the config.
-    fn rpc(&self, error: &CallError) -> RpcError {
+    pub(super) fn rpc(&self, error: &CallError) -> RpcError {
         let mut rpc = error.to_rpc();
         if matches!(error, CallError::Unavailable(_) | CallError::Inner { .. }) {
             let told = self.core.drivers.credentials.mask(&rpc.message);

@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod handler;
+mod hooked;
 
 pub use catalogue::Catalogue;
 pub use handler::{OutsideCall, answer, serve};

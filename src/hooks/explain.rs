@@ -196,11 +196,11 @@ fn not_asked(config: &HostConfig, call: &Call) -> Vec<NotAsked> {
         }
     }
     for (id, agent) in &config.agents {
-        for (when, targets) in
+        for (when, hooks) in
             [("config", &agent.hooks.config), ("request", &agent.hooks.request), ("response", &agent.hooks.response)]
         {
-            for target in targets {
-                say(&target.to_string(), format!("it is the `{when}` hook of the agent {id}: it sees turns, not messages"));
+            for hook in hooks {
+                say(&hook.id, format!("it is the `{when}` hook of the agent {id}: it sees turns, not messages"));
             }
         }
     }

@@ -4,64 +4,30 @@
 //! request event and one response event. Deliberately no retries: callers that may repeat decide that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use async_trait::async_trait;
-use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
+use super::ask::RouterHooks;
+use super::slots::{Factory, Slot};
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
-use crate::config::{HostConfig, ServerConfig, ServerKind};
-use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+use crate::config::{HostConfig, HostPolicy, ServerConfig};
+use crate::hooks::audit::AuditLog;
+use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
 const MAX_HOOK_DEPTH: usize = 8;
 
-/// Makes a built-in server, script server or agent when it is first needed.
-pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + Send + Sync>;
-
-/// A server of the config, and what stands for it in each session tree.
-struct Slot {
-    factory: Factory,
-    config: ServerConfig,
-    instances: Arc<Instances>,
-}
-
-/// The instances of a server, by the session tree that they serve.
-type Instances = Mutex<BTreeMap<RootId, Arc<dyn Server>>>;
-
-impl Slot {
-    /// The instance of a root, made if it has none yet. Servers without state are one for all roots.
-    fn instance(&self, root: RootId) -> Result<Arc<dyn Server>, CallError> {
-        let root = if matches!(self.config.kind, ServerKind::External(_)) { root } else { RootId::default() };
-        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = instances.get(&root) {
-            return Ok(server.clone());
-        }
-        let made = (self.factory)()?;
-        instances.insert(root, made.clone());
-        Ok(made)
-    }
-
-    /// Whether its connections can go on under the new config of the server.
-    fn serves_as(&self, config: &ServerConfig) -> bool {
-        matches!(config.kind, ServerKind::External(_)) && self.config.kind == config.kind
-    }
-
-    fn instances(&self) -> Vec<Arc<dyn Server>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-}
-
 /// The one dispatcher of a host.
 pub struct Router {
     slots: BTreeMap<ServerName, Slot>,
     hooks: HookTable,
+    policy: HostPolicy,
+    audit: AuditLog,
     drivers: Drivers,
 }
 
@@ -74,37 +40,32 @@ impl Router {
         before: Option<&Self>,
     ) -> Self {
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
-            let same = before.and_then(|before| before.slots.get(&name)).filter(|slot| slot.serves_as(&config));
-            let instances = same.map(|slot| slot.instances.clone()).unwrap_or_default();
-            (name, Slot { factory, config, instances })
+            let was = before.and_then(|before| before.slots.get(&name));
+            (name, Slot::new(config, factory, was))
         };
         let slots = factories.into_iter().map(slot).collect();
-        Self { slots, hooks: HookTable::new(&config.hooks), drivers }
+        let audit = AuditLog::new(config.audit.as_ref(), &drivers);
+        Self { slots, hooks: HookTable::of(config), policy: config.policy.clone(), audit, drivers }
     }
 
-    fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
+    pub(super) fn drivers(&self) -> &Drivers {
+        &self.drivers
+    }
+
+    pub(super) fn policy(&self) -> &HostPolicy {
+        &self.policy
+    }
+
+    /// Whether some hook may look at messages of this method, whoever calls.
+    pub(super) fn is_hooked(&self, server: &ServerName, method: &str) -> bool {
+        !self.hooks.chain(server, method, "", &[]).is_empty()
+    }
+
+    pub(super) fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
         self.slots.get(name).ok_or_else(|| {
             let hint = nearest(name.as_str(), self.slots.keys().map(ServerName::as_str));
             CallError::UnknownServer { name: name.to_string(), hint: did_you_mean(hint) }
         })
-    }
-
-    fn server(&self, cx: &CallContext, name: &ServerName) -> Result<(&Slot, Arc<dyn Server>), CallError> {
-        let slot = self.slot(name)?;
-        Ok((slot, slot.instance(cx.root.id)?))
-    }
-
-    /// The tools of a server as they are shown, overrides applied.
-    pub async fn list_tools(&self, cx: &CallContext, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let (slot, handle) = self.server(cx, server)?;
-        let upstream = handle.list(cx, "tools/list").await?;
-        Ok(tools::shown(&slot.config, upstream).into_iter().map(|(_, tool)| tool).collect())
-    }
-
-    /// Another list of a server (`prompts/list`, `resources/list`, `resources/templates/list`).
-    pub async fn list(&self, cx: &CallContext, server: &ServerName, method: &str) -> Result<Vec<Value>, CallError> {
-        let (_, handle) = self.server(cx, server)?;
-        handle.list(cx, method).await
     }
 
     /// Calls a tool, by the name that `list_tools` shows.
@@ -147,7 +108,7 @@ impl Router {
         self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
     }
 
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         cx: &CallContext,
         server: &ServerName,
@@ -157,20 +118,24 @@ impl Router {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
-        let (slot, handle) = self.server(cx, server)?;
-        let name = message
-            .params
-            .get("name")
-            .or_else(|| message.params.get("uri"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
+        let slot = self.slot(server)?;
+        let handle = slot.instance(&cx.root)?.server;
+        let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
-        if chain.is_empty() {
-            return self.send(cx, &handle, span, &message, raw).await;
+        let of = (message.method.as_str(), message.name());
+        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        let mut record = MutationRecord::default();
+        record.keep_statuses(entry.is_some());
+        let result = if chain.is_empty() {
+            self.send(cx, &handle, span, &message, raw).await
+        } else {
+            self.hooked(cx, (slot, &handle), span, &chain, (message, raw), &mut record).await
+        };
+        if let Some(entry) = entry {
+            let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
+            entry.close(result.as_ref().map(|output| &output.value).map_err(failed), &record);
         }
-        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
+        result
     }
 
     async fn hooked(
@@ -180,6 +145,7 @@ impl Router {
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
+        record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
@@ -192,12 +158,12 @@ impl Router {
             boundary: &boundary,
             depth: cx.hook_depth(),
         };
-        let mut record = MutationRecord::default();
-        let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        record.note_sent(&message.params);
         reachable(&slot.config, &boundary, &message)?;
         let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
-            return answer.map(|output| recorded(output, &record));
+            return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
         }
         let mut response = message;
         let mut failure = None;
@@ -217,15 +183,18 @@ impl Router {
             }
         }
         let before = response.clone();
-        let after = exchange.run(&chain.response, Side::Response, response, &mut record).await.map_err(CallError::Hook)?;
+        let after = exchange.run(&chain.response, Side::Response, response, record).await.map_err(CallError::Hook)?;
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => Ok(recorded(Output { value: value.unwrap_or_default(), raw }, &record)),
+                (None, value) => {
+                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, &boundary)
+                }
             };
         }
+        record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => Ok(recorded(value.into(), &record)),
+            (Some(value), _) => recorded(value.into(), record, self.policy.note, &boundary),
             (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
         }
     }
@@ -279,27 +248,37 @@ impl Router {
         })
     }
 
-    /// Asks one hook target outside a message chain (the agent-level hooks).
-    pub(crate) async fn ask_hook(
-        &self,
-        cx: &CallContext,
-        hook: &HookBinding,
-        arguments: Value,
-    ) -> Result<Option<Value>, HookFailure> {
-        RouterHooks { router: self, cx }.ask(hook, arguments).await
+    /// Where exchanges are written down.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// The hooks of the host on a message of an outside client.
+    pub(crate) fn host_chain(&self, message: &Message) -> Chain {
+        self.hooks.host_chain(&message.method, message.name())
+    }
+
+    /// Asks hooks on behalf of a caller.
+    pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
+        RouterHooks { router: self, cx }
     }
 
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
-        self.slots.values().flat_map(Slot::instances).map(|server| server.open_connections()).sum()
+        self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
+    }
+
+    /// Instances of external servers: one for each session tree that uses one.
+    pub fn external_instances(&self) -> usize {
+        let external = self.slots.values().filter(|slot| matches!(slot.config.kind, ServerKind::External(_)));
+        external.map(|slot| slot.instances().len()).sum()
     }
 
     /// Closes what was made for one session tree.
     pub async fn close_root(&self, root: RootId) {
         for slot in self.slots.values() {
-            let instance = slot.instances.lock().unwrap_or_else(PoisonError::into_inner).remove(&root);
-            if let Some(server) = instance {
-                server.close().await;
+            if let Some(instance) = slot.remove(root) {
+                instance.server.close().await;
             }
         }
     }
@@ -307,20 +286,22 @@ impl Router {
     /// Closes the servers that the router `after` does not share.
     pub(crate) async fn close_replaced(&self, after: &Self) {
         for (name, slot) in &self.slots {
-            if after.slots.get(name).is_some_and(|kept| Arc::ptr_eq(&kept.instances, &slot.instances)) {
+            if after.slots.get(name).is_some_and(|kept| kept.shares_with(slot)) {
                 continue;
             }
-            for server in slot.instances() {
-                server.close().await;
+            for instance in slot.instances() {
+                instance.server.close().await;
             }
         }
+        self.audit.close().await;
     }
 
     /// Closes every server.
     pub async fn close(&self) {
-        for server in self.slots.values().flat_map(Slot::instances) {
-            server.close().await;
+        for instance in self.slots.values().flat_map(Slot::instances) {
+            instance.server.close().await;
         }
+        self.audit.close().await;
     }
 }
 
@@ -339,12 +320,16 @@ fn unreadable(boundary: &str) -> CallError {
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }
 
-fn recorded(mut output: Output, record: &MutationRecord) -> Output {
-    if !record.is_empty() {
-        record.write_into(&mut output.value);
+/// The result with what hooks did to it and its request. One that cannot be read cannot be told so: it is held back.
+fn recorded(mut output: Output, record: &MutationRecord, note: NoteMode, boundary: &str) -> Result<Output, CallError> {
+    if !record.is_empty() && note != NoteMode::Off {
+        if output.value.is_null() {
+            return Err(unreadable(boundary));
+        }
+        record.write_into(&mut output.value, note);
         output.raw = None;
     }
-    output
+    Ok(output)
 }
 
 fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
@@ -364,86 +349,4 @@ pub(crate) fn outcome_of(error: &CallError) -> Outcome {
 
 pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
-}
-
-struct RouterHooks<'a> {
-    router: &'a Router,
-    cx: &'a CallContext,
-}
-
-#[async_trait]
-impl HookRunner for RouterHooks<'_> {
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
-        let cx = self.cx.for_hook(&hook.id, hook.timeout);
-        let clock = &self.router.drivers.clock;
-        let call = self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments);
-        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), Box::pin(call)).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
-            Ok(Err(error)) => {
-                return Err(HookFailure::new(error.code(), format!("hook {} failed: {error}", hook.id)));
-            }
-        };
-        if output.value.get("isError").and_then(Value::as_bool) == Some(true) {
-            let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
-            return Err(HookFailure::new("HOOK_ERROR", format!("hook {} failed: {text}", hook.id)));
-        }
-        if output.value.is_null() || is_broken_json(&output.value) {
-            return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
-        }
-        Ok(structured(&output.value).or_else(|| other_json(&output.value)))
-    }
-}
-
-/// Text that begins as a JSON object but is none: cut off, or nested too deep to be read.
-fn is_broken_json(result: &Value) -> bool {
-    let text = match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => only.get("text").and_then(Value::as_str).unwrap_or_default(),
-        _ => "",
-    };
-    text.trim_start().starts_with('{')
-        && result.get("structuredContent").is_none_or(Value::is_null)
-        && serde_json::from_str::<Value>(text).is_err()
-}
-
-/// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).
-fn other_json(result: &Value) -> Option<Value> {
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
-        _ => None,
-    }
-}
-
-fn timed_out(hook: &HookBinding, limit: Duration) -> HookFailure {
-    HookFailure::new("HOOK_TIMEOUT", format!("hook {} did not answer within {} ms", hook.id, limit.as_millis()))
-}
-
-/// The value of a tool result: its structured content, else its only text if that is a JSON object (nanobot §6.6).
-pub(crate) fn structured(result: &Value) -> Option<Value> {
-    if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
-        return Some(value.clone());
-    }
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => {
-            let text = only.get("text")?.as_str()?;
-            serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
-        }
-        _ => None,
-    }
-}
-
-/// The agent-level hook of a target, as a binding.
-pub(crate) fn agent_hook(target: &crate::hooks::HookTarget, side: Side) -> HookBinding {
-    HookBinding {
-        id: target.to_string(),
-        target: target.clone(),
-        matcher: crate::hooks::Matcher { method: None, name: None, call_on_error: None },
-        side,
-        form: crate::hooks::HookForm::Envelope { may_mutate: target.may_mutate },
-        mode: greenroom_boundary::trace::HookMode::Enforce,
-        priority: 0,
-        declared: 0,
-        timeout: Duration::from_secs(10),
-        fail_open: false,
-    }
 }

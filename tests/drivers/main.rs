@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
+mod audit;
 mod cli;
 mod egress;
 #[cfg(target_os = "linux")]

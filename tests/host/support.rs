@@ -24,6 +24,7 @@ use greenroom_boundary::{BoxFuture, CancellationToken, Credentials, Drivers, Llm
 use greenroom_harness::host::{Leftovers, TurnReply, TurnRequest};
 use greenroom_harness::load::typed;
 use greenroom_harness::trace::TraceLog;
+use greenroom_mocks::audit::MemoryAudit;
 use greenroom_mocks::isolate::MockCall;
 use greenroom_mocks::llm::{LlmScript, LlmSwitch, ScriptedLlm};
 use greenroom_mocks::mcp::{McpScript, McpSwitch, ScriptedMcp};
@@ -206,6 +207,7 @@ impl Set {
             models.insert(name.clone(), Arc::new(ScriptedLlm::new(name, script, shared.clone(), &entropy)));
         }
         let log = TraceLog::new(100_000);
+        let audit = MemoryAudit::default();
         let drivers = Drivers {
             llm: Arc::new(LlmSwitch::new(models)),
             mcp: Arc::new(Spying { inner: McpSwitch::new(servers), spy: spy.clone() }),
@@ -214,6 +216,7 @@ impl Set {
             clock: shared.clone(),
             entropy: Arc::new(entropy),
             egress: Arc::new(DenyAll),
+            audit: Arc::new(audit.clone()),
             tracer: Tracer::new(shared, Arc::new(log.clone())),
             credentials: Credentials::default(),
         };
@@ -224,7 +227,7 @@ impl Set {
         config.hooks.extend(self.hooks);
         let runtime = clock.runtime().unwrap();
         let host = Host::start(config, drivers, HandOff::Strict);
-        Stage { host, log, clock, runtime, spy, folder }
+        Stage { host, log, clock, audit, runtime, spy, folder }
     }
 }
 
@@ -233,6 +236,7 @@ pub(crate) struct Stage {
     pub(crate) host: Host,
     pub(crate) log: TraceLog,
     pub(crate) clock: VirtualClock,
+    pub(crate) audit: MemoryAudit,
     runtime: tokio::runtime::Runtime,
     spy: Spy,
     folder: tempfile::TempDir,

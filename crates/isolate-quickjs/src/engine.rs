@@ -62,7 +62,10 @@ impl QuickJs {
         let job = move || {
             let link = Rc::new(Link::new(shared, ctx, to_host, from_host));
             let result = run(&link, &script, &table, &wanted);
-            link.finish(result);
+            match Rc::try_unwrap(link) {
+                Ok(link) => link.finish(result),
+                Err(held) => held.tell(result),
+            }
         };
         self.workers.run(Box::new(job)).map_err(|error| IsolateError::Engine {
             message: format!("no thread for the script: {error}; allow the process more threads"),

@@ -146,6 +146,14 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Duration>")]
     pub tool_timeout: Option<String>,
+    /// How far progress may extend that deadline (default four times `tool_timeout`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub tool_timeout_cap: Option<String>,
+    /// Deadline of a whole list of a server, the connection to it included (default `10s`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub list_timeout: Option<String>,
     /// Repeating failed tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_retry: Option<RetrySpec>,
@@ -158,6 +166,21 @@ pub struct PolicySpec {
     /// Limits of hook scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_limits: Option<ScriptLimitsSpec>,
+    /// How much a result tells of what hooks changed (default `content`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<NoteSpec>,
+}
+
+/// How much a result tells of what hooks changed. In YAML, `off` wants quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteSpec {
+    /// `_meta`, and a text in the content.
+    Content,
+    /// `_meta` only.
+    Meta,
+    /// Nothing: only trace and audit tell.
+    Off,
 }
 
 /// Repeating failed tool calls.

@@ -3,7 +3,6 @@
 //! Invariant: the called server is not contacted; without `live`, no external server and no model is either. A hook whose
 //! target is one is named as not run. Deliberately no response side: there is no answer to look at.
 
-use async_trait::async_trait;
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::{EventKind, HookVerdict};
 use greenroom_boundary::{CancellationToken, Drivers, Scope};
@@ -16,7 +15,7 @@ use crate::Host;
 use crate::agents::{Session, TurnTree};
 use crate::config::{HostConfig, ServerKind};
 use crate::context::OutputStream;
-use crate::hooks::{Exchange, HookBinding, HookFailure, HookRunner, HookTable, HookTarget, Message, MutationRecord, Side};
+use crate::hooks::{Exchange, HookBinding, HookTable, HookTarget, Message, MutationRecord, Side};
 use crate::router::CallContext;
 use crate::sessions::{RootId, RootSession};
 
@@ -73,18 +72,6 @@ fn is_own(config: &HostConfig, target: &HookTarget) -> bool {
     matches!(kind, Some(ServerKind::Script(_) | ServerKind::BuiltIn))
 }
 
-struct Runner<'a> {
-    host: &'a Host,
-    cx: &'a CallContext,
-}
-
-#[async_trait]
-impl HookRunner for Runner<'_> {
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
-        self.host.core().router.ask_hook(self.cx, hook, arguments).await
-    }
-}
-
 /// Runs the request hooks of a call. `log` is the sink of the drivers' tracer.
 pub async fn dry_run(
     config: &HostConfig,
@@ -108,7 +95,8 @@ pub async fn dry_run(
         CancellationToken::new(),
     );
     let (span, boundary) = (tracer.span(), call.boundary(config));
-    let runner = Runner { host: &host, cx: &cx };
+    let core = host.core();
+    let runner = core.router.hook_runner(&cx);
     let exchange =
         Exchange { runner: &runner, tracer: &tracer, scope: &cx.scope, agent: None, span, boundary: &boundary, depth: 0 };
     let message = Message::request(METHOD, json!({"name": call.upstream, "arguments": arguments}));

@@ -20,6 +20,7 @@ macro_rules! case_list {
 
 mod ctx;
 mod errors;
+mod hostile;
 mod limits;
 mod ops;
 mod values;
@@ -32,17 +33,21 @@ use std::time::Duration;
 use futures::FutureExt;
 use serde_json::Value;
 
-use crate::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, JsException, Limits, Script};
+use crate::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, Isolation, JsException, Limits, Script};
 use crate::{BoxFuture, CancellationToken, RawJson};
 
 pub use ctx::{TABLE, TestCtx, WhenSlow};
+pub use hostile::{DIFFERENCES as HOSTILE_DIFFERENCES, withstands};
 
 /// The pinned differences: engine, case, why.
-pub const DIFFERENCES: &[(&str, &str, &str)] = &[(
-    "quickjs",
-    "errors::thrown_null",
-    "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
-)];
+pub const DIFFERENCES: &[(&str, &str, &str)] = &[
+    (
+        "quickjs",
+        "errors::thrown_null",
+        "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
+    ),
+    ("v8 frozen", "values::globals_do_not_survive", "the global object is frozen: what a script assigns there is not kept even for the call"),
+];
 
 /// An engine made with [`TABLE`], and how it hands over.
 #[derive(Clone, Debug)]
@@ -51,6 +56,8 @@ pub struct EngineUnderTest {
     pub engine: Arc<dyn IsolateDriver>,
     /// How its threads and the runtime take turns.
     pub hand_off: HandOff,
+    /// The level that its calls run at.
+    pub isolation: Isolation,
 }
 
 /// One case of the suite.
@@ -80,7 +87,8 @@ pub async fn conforms(engine: EngineUnderTest) {
 
 /// Runs one case; what is pinned in [`DIFFERENCES`] must fail.
 pub async fn check(engine: &EngineUnderTest, case: Case) -> Result<(), String> {
-    let pinned = DIFFERENCES.iter().find(|(name, pinned, _)| *name == engine.engine.name() && *pinned == case.name);
+    let label = engine.label();
+    let pinned = DIFFERENCES.iter().find(|(name, pinned, _)| *name == label && *pinned == case.name);
     let outcome = AssertUnwindSafe((case.run)(engine.clone())).catch_unwind().await;
     let counters = engine.engine.counters();
     if counters.active_calls != 0 || counters.live_handles != 0 {
@@ -110,6 +118,14 @@ pub(crate) struct Shot {
 }
 
 impl EngineUnderTest {
+    /// Its name in the tables of differences: `v8`, `v8 frozen`.
+    pub fn label(&self) -> String {
+        match self.isolation {
+            Isolation::Context => self.engine.name().to_owned(),
+            level => format!("{} {}", self.engine.name(), level.name()),
+        }
+    }
+
     /// A call of `f` with `ctx` and no other argument, under generous limits.
     pub(crate) fn shot(&self, code: &str) -> Shot {
         Shot {
@@ -118,7 +134,7 @@ impl EngineUnderTest {
             function: "f".to_owned(),
             pass_ctx: true,
             args: Vec::new(),
-            limits: Limits { cpu: Duration::from_secs(20), ..Limits::default() },
+            limits: Limits { cpu: Duration::from_secs(20), isolation: self.isolation, ..Limits::default() },
             ctx: Arc::new(TestCtx::default()),
             cancel: CancellationToken::new(),
         }
