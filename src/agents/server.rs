@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::call::{FAILURE_KEY, TURN_KEY, VIA_KEY};
 use super::{TurnFailure, TurnInput, TurnResult, run_turn};
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
 
 /// The name of an agent's tool.
 pub fn tool_name(agent: &AgentId) -> String {
@@ -39,6 +39,20 @@ impl AgentServer {
             .upgrade()
             .ok_or_else(|| CallError::Inner { code: "HOST_CLOSED".to_owned(), message: "the host is shutting down".to_owned() })
     }
+
+    fn tool(&self, core: &HostCore) -> Value {
+        let description = core.config.agents.get(&self.agent).and_then(|agent| agent.description.clone());
+        let description = description.unwrap_or_else(|| format!("Chat with the agent {}", self.agent));
+        json!({
+            "name": tool_name(&self.agent),
+            "description": description,
+            "inputSchema": {
+                "type": "object",
+                "properties": {"prompt": {"type": "string", "description": "What to say to the agent"}},
+                "required": ["prompt"],
+            },
+        })
+    }
 }
 
 #[async_trait]
@@ -47,26 +61,12 @@ impl Server for AgentServer {
         format!("agent.{}", self.agent)
     }
 
-    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
-        if method != "tools/list" {
-            return Ok(Vec::new());
-        }
-        let core = self.core()?;
-        let description = core.config.agents.get(&self.agent).and_then(|agent| agent.description.clone());
-        let description = description.unwrap_or_else(|| format!("Chat with the agent {}", self.agent));
-        Ok(vec![json!({
-            "name": tool_name(&self.agent),
-            "description": description,
-            "inputSchema": {
-                "type": "object",
-                "properties": {"prompt": {"type": "string", "description": "What to say to the agent"}},
-                "required": ["prompt"],
-            },
-        })])
-    }
-
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let core = self.core()?;
+        if let Some(list) = ListMethod::parse(&request.method) {
+            (request.sent)();
+            return Ok(list.page(if list == ListMethod::Tools { vec![self.tool(&core)] } else { Vec::new() }));
+        }
         let name = request.params["name"].as_str().unwrap_or_default();
         if request.method != "tools/call" || name != tool_name(&self.agent) {
             let hint = format!("; its only tool is {}", tool_name(&self.agent));

@@ -399,6 +399,10 @@ pub struct McpServer {
     /// Put before every tool's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_prefix: Option<String>,
+    /// Deadline of one call of this server (Greenroom); otherwise `policy.tool_timeout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<greenroom_harness::model::Duration>")]
+    pub timeout: Option<String>,
 }
 
 /// How an upstream tool is shown.

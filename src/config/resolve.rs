@@ -114,12 +114,14 @@ pub struct ServerConfig {
     pub tool_overrides: BTreeMap<String, ToolOverride>,
     /// Put before every tool's name.
     pub tool_prefix: String,
+    /// Deadline of a call of it, if not the policy's.
+    pub timeout: Option<Duration>,
 }
 
 impl ServerConfig {
     /// A server without overrides.
     pub fn plain(kind: ServerKind) -> Self {
-        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new() }
+        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None }
     }
 }
 
@@ -161,6 +163,10 @@ pub struct HostPolicy {
     pub parallel_tools: bool,
     /// Deadline of one tool call.
     pub tool_timeout: Duration,
+    /// How far progress may extend that deadline; four times if not set.
+    pub tool_timeout_cap: Option<Duration>,
+    /// Deadline of a whole list, the connection to its server included.
+    pub list_timeout: Duration,
     /// Repeating failed tool calls.
     pub tool_retry: Option<RetryPolicy>,
     /// Delegation.
@@ -179,6 +185,8 @@ impl Default for HostPolicy {
             spec: "2025-11-25".to_owned(),
             parallel_tools: true,
             tool_timeout: Duration::from_secs(60),
+            tool_timeout_cap: None,
+            list_timeout: Duration::from_secs(10),
             tool_retry: None,
             delegation: DelegationPolicy { max_depth: 8, allow_cycles: false },
             max_model_calls: 16,
@@ -249,6 +257,7 @@ impl HostConfig {
             for reference in &agent.tools {
                 let server = reference.split([':', '/']).next().unwrap_or_default();
                 self.known(server).map_err(|message| invalid(format!("agents.{id}.tools"), message))?;
+                self.one_name_each(reference).map_err(|message| invalid(format!("agents.{id}.tools"), message))?;
             }
             for other in &agent.agents {
                 if !self.agents.contains_key(other) {
@@ -278,6 +287,10 @@ impl HostConfig {
         for reference in published {
             let server = reference.split([':', '/']).next().unwrap_or_default();
             self.known(server).map_err(|message| invalid("publish".to_owned(), message))?;
+            self.one_name_each(&reference).map_err(|message| invalid("publish".to_owned(), message))?;
+        }
+        for reference in self.publish.prompts.entries() {
+            self.one_name_each(&reference).map_err(|message| invalid("publish.prompts".to_owned(), message))?;
         }
         if self.agents.len() > 1 && self.publish.entrypoint.entries().is_empty() && name_is_file(name) {
             return Err(invalid(
@@ -286,6 +299,22 @@ impl HostConfig {
             ));
         }
         Ok(())
+    }
+
+    /// An alias names one tool. A whole server may have one only if it is sure to have a single tool: an agent, or a server
+    /// whose overrides leave one.
+    fn one_name_each(&self, reference: &str) -> Result<(), String> {
+        let Some((path, alias)) = reference.split_once(':').filter(|(path, _)| !path.contains('/')) else {
+            return Ok(());
+        };
+        let single = self.servers.get(&ServerName::new(path)).is_none_or(|server| server.tool_overrides.len() == 1);
+        if single {
+            return Ok(());
+        }
+        Err(format!(
+            "{reference:?} would give every tool of {path} the one name {alias:?}; name a tool, as in \"{path}/TOOL:{alias}\", \
+             or give the server a `toolPrefix`"
+        ))
     }
 
     fn known(&self, server: &str) -> Result<(), String> {
@@ -394,10 +423,15 @@ impl Resolver<'_> {
             Ok(kind) => kind?,
             Err(reason) => ServerKind::Disabled(reason),
         };
+        let timeout = match entry.timeout.as_deref().map(parse_duration).transpose() {
+            Ok(timeout) => timeout,
+            Err(error) => return Err(self.invalid(&format!("mcpServers.{name}.timeout"), error.to_string())),
+        };
         Ok(ServerConfig {
             kind,
             tool_overrides: entry.tool_overrides.clone(),
             tool_prefix: entry.tool_prefix.clone().unwrap_or_default(),
+            timeout,
         })
     }
 
@@ -509,6 +543,12 @@ impl HostPolicy {
         self.parallel_tools = spec.parallel_tools.unwrap_or(self.parallel_tools);
         if let Some(text) = &spec.tool_timeout {
             self.tool_timeout = duration("tool_timeout", text)?;
+        }
+        if let Some(text) = &spec.tool_timeout_cap {
+            self.tool_timeout_cap = Some(duration("tool_timeout_cap", text)?);
+        }
+        if let Some(text) = &spec.list_timeout {
+            self.list_timeout = duration("list_timeout", text)?;
         }
         if let Some(retry) = &spec.tool_retry {
             let backoff = duration("tool_retry.backoff", &retry.backoff)?;

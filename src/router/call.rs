@@ -4,67 +4,29 @@
 //! request event and one response event. Deliberately no retries: callers that may repeat decide that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use async_trait::async_trait;
-use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
+use super::ask::RouterHooks;
+use super::slots::{Factory, Slot};
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
-use crate::config::{HostConfig, ServerConfig, ServerKind};
+use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::audit::AuditLog;
-use crate::hooks::without_notes;
-use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
+use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
 const MAX_HOOK_DEPTH: usize = 8;
 
-/// Makes a built-in server, script server or agent when it is first needed.
-pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + Send + Sync>;
-
-/// A server of the config, and what stands for it in each session tree.
-struct Slot {
-    factory: Factory,
-    config: ServerConfig,
-    instances: Arc<Instances>,
-}
-
-/// The instances of a server, by the session tree that they serve.
-type Instances = Mutex<BTreeMap<RootId, Arc<dyn Server>>>;
-
-impl Slot {
-    /// The instance of a root, made if it has none yet. Servers without state are one for all roots.
-    fn instance(&self, root: RootId) -> Result<Arc<dyn Server>, CallError> {
-        let root = if matches!(self.config.kind, ServerKind::External(_)) { root } else { RootId::default() };
-        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = instances.get(&root) {
-            return Ok(server.clone());
-        }
-        let made = (self.factory)()?;
-        instances.insert(root, made.clone());
-        Ok(made)
-    }
-
-    /// Whether its connections can go on under the new config of the server.
-    fn serves_as(&self, config: &ServerConfig) -> bool {
-        matches!(config.kind, ServerKind::External(_)) && self.config.kind == config.kind
-    }
-
-    fn instances(&self) -> Vec<Arc<dyn Server>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-}
-
 /// The one dispatcher of a host.
 pub struct Router {
     slots: BTreeMap<ServerName, Slot>,
     hooks: HookTable,
-    note: NoteMode,
+    policy: HostPolicy,
     audit: AuditLog,
     drivers: Drivers,
 }
@@ -78,38 +40,32 @@ impl Router {
         before: Option<&Self>,
     ) -> Self {
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
-            let same = before.and_then(|before| before.slots.get(&name)).filter(|slot| slot.serves_as(&config));
-            let instances = same.map(|slot| slot.instances.clone()).unwrap_or_default();
-            (name, Slot { factory, config, instances })
+            let was = before.and_then(|before| before.slots.get(&name));
+            (name, Slot::new(config, factory, was))
         };
         let slots = factories.into_iter().map(slot).collect();
         let audit = AuditLog::new(config.audit.as_ref(), &drivers);
-        Self { slots, hooks: HookTable::of(config), note: config.policy.note, audit, drivers }
+        Self { slots, hooks: HookTable::of(config), policy: config.policy.clone(), audit, drivers }
     }
 
-    fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
+    pub(super) fn drivers(&self) -> &Drivers {
+        &self.drivers
+    }
+
+    pub(super) fn policy(&self) -> &HostPolicy {
+        &self.policy
+    }
+
+    /// Whether some hook may look at messages of this method, whoever calls.
+    pub(super) fn is_hooked(&self, server: &ServerName, method: &str) -> bool {
+        !self.hooks.chain(server, method, "", &[]).is_empty()
+    }
+
+    pub(super) fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
         self.slots.get(name).ok_or_else(|| {
             let hint = nearest(name.as_str(), self.slots.keys().map(ServerName::as_str));
             CallError::UnknownServer { name: name.to_string(), hint: did_you_mean(hint) }
         })
-    }
-
-    fn server(&self, cx: &CallContext, name: &ServerName) -> Result<(&Slot, Arc<dyn Server>), CallError> {
-        let slot = self.slot(name)?;
-        Ok((slot, slot.instance(cx.root.id)?))
-    }
-
-    /// The tools of a server as they are shown, overrides applied.
-    pub async fn list_tools(&self, cx: &CallContext, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let (slot, handle) = self.server(cx, server)?;
-        let upstream = handle.list(cx, "tools/list").await?;
-        Ok(tools::shown(&slot.config, upstream).into_iter().map(|(_, tool)| tool).collect())
-    }
-
-    /// Another list of a server (`prompts/list`, `resources/list`, `resources/templates/list`).
-    pub async fn list(&self, cx: &CallContext, server: &ServerName, method: &str) -> Result<Vec<Value>, CallError> {
-        let (_, handle) = self.server(cx, server)?;
-        handle.list(cx, method).await
     }
 
     /// Calls a tool, by the name that `list_tools` shows.
@@ -152,7 +108,7 @@ impl Router {
         self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
     }
 
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         cx: &CallContext,
         server: &ServerName,
@@ -162,7 +118,8 @@ impl Router {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
-        let (slot, handle) = self.server(cx, server)?;
+        let slot = self.slot(server)?;
+        let handle = slot.instance(&cx.root)?.server;
         let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
         let of = (message.method.as_str(), message.name());
@@ -206,7 +163,7 @@ impl Router {
         reachable(&slot.config, &boundary, &message)?;
         let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
-            return answer.and_then(|output| recorded(output, record, self.note, &boundary));
+            return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
         }
         let mut response = message;
         let mut failure = None;
@@ -230,12 +187,14 @@ impl Router {
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => recorded(Output { value: value.unwrap_or_default(), raw }, record, self.note, &boundary),
+                (None, value) => {
+                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, &boundary)
+                }
             };
         }
         record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => recorded(value.into(), record, self.note, &boundary),
+            (Some(value), _) => recorded(value.into(), record, self.policy.note, &boundary),
             (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
         }
     }
@@ -306,15 +265,14 @@ impl Router {
 
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
-        self.slots.values().flat_map(Slot::instances).map(|server| server.open_connections()).sum()
+        self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
     }
 
     /// Closes what was made for one session tree.
     pub async fn close_root(&self, root: RootId) {
         for slot in self.slots.values() {
-            let instance = slot.instances.lock().unwrap_or_else(PoisonError::into_inner).remove(&root);
-            if let Some(server) = instance {
-                server.close().await;
+            if let Some(instance) = slot.remove(root) {
+                instance.server.close().await;
             }
         }
     }
@@ -322,11 +280,11 @@ impl Router {
     /// Closes the servers that the router `after` does not share.
     pub(crate) async fn close_replaced(&self, after: &Self) {
         for (name, slot) in &self.slots {
-            if after.slots.get(name).is_some_and(|kept| Arc::ptr_eq(&kept.instances, &slot.instances)) {
+            if after.slots.get(name).is_some_and(|kept| kept.shares_with(slot)) {
                 continue;
             }
-            for server in slot.instances() {
-                server.close().await;
+            for instance in slot.instances() {
+                instance.server.close().await;
             }
         }
         self.audit.close().await;
@@ -334,8 +292,8 @@ impl Router {
 
     /// Closes every server.
     pub async fn close(&self) {
-        for server in self.slots.values().flat_map(Slot::instances) {
-            server.close().await;
+        for instance in self.slots.values().flat_map(Slot::instances) {
+            instance.server.close().await;
         }
         self.audit.close().await;
     }
@@ -385,70 +343,4 @@ pub(crate) fn outcome_of(error: &CallError) -> Outcome {
 
 pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
-}
-
-struct RouterHooks<'a> {
-    router: &'a Router,
-    cx: &'a CallContext,
-}
-
-#[async_trait]
-impl HookRunner for RouterHooks<'_> {
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
-        let cx = self.cx.for_hook(&hook.id, hook.timeout);
-        let clock = &self.router.drivers.clock;
-        let call = self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments);
-        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), Box::pin(call)).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
-            Ok(Err(error)) => {
-                return Err(HookFailure::new(error.code(), format!("hook {} failed: {error}", hook.id)));
-            }
-        };
-        if output.value.get("isError").and_then(Value::as_bool) == Some(true) {
-            let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
-            return Err(HookFailure::new("HOOK_ERROR", format!("hook {} failed: {text}", hook.id)));
-        }
-        if output.value.is_null() || is_broken_json(&output.value) {
-            return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
-        }
-        Ok(structured(&output.value).or_else(|| other_json(&output.value)))
-    }
-}
-
-/// Text that begins as a JSON object but is none: cut off, or nested too deep to be read.
-fn is_broken_json(result: &Value) -> bool {
-    let text = match without_notes(result) {
-        [only] => only.get("text").and_then(Value::as_str).unwrap_or_default(),
-        _ => "",
-    };
-    text.trim_start().starts_with('{')
-        && result.get("structuredContent").is_none_or(Value::is_null)
-        && serde_json::from_str::<Value>(text).is_err()
-}
-
-/// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).
-fn other_json(result: &Value) -> Option<Value> {
-    match without_notes(result) {
-        [only] => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
-        _ => None,
-    }
-}
-
-fn timed_out(hook: &HookBinding, limit: Duration) -> HookFailure {
-    HookFailure::new("HOOK_TIMEOUT", format!("hook {} did not answer within {} ms", hook.id, limit.as_millis()))
-}
-
-/// The value of a tool result: its structured content, else its only text if that is a JSON object (nanobot §6.6).
-pub(crate) fn structured(result: &Value) -> Option<Value> {
-    if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
-        return Some(value.clone());
-    }
-    match without_notes(result) {
-        [only] => {
-            let text = only.get("text")?.as_str()?;
-            serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
-        }
-        _ => None,
-    }
 }

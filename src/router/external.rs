@@ -19,12 +19,10 @@ use tokio::sync::Mutex;
 use super::raw::Written;
 use super::readable::readable;
 use super::upstream::Upstream;
-use super::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
+use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest};
 
 /// Deadline of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most pages read of one list, so that a cursor that never ends cannot hold a turn.
-const MAX_PAGES: usize = 100;
 /// How far progress may extend a call, as a multiple of its deadline.
 const CAP_FACTOR: u32 = 4;
 
@@ -42,7 +40,6 @@ pub struct ExternalServer {
     /// How many handshakes ran into their deadline, and what the last one said.
     silent: std::sync::Mutex<(u64, Option<CallError>)>,
     closing: CancellationToken,
-    lists: std::sync::Mutex<std::collections::BTreeMap<String, (u64, Vec<Value>)>>,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
 }
@@ -71,7 +68,6 @@ impl ExternalServer {
             connection: Mutex::new(None),
             silent: std::sync::Mutex::default(),
             closing: CancellationToken::new(),
-            lists: std::sync::Mutex::default(),
             generation: Arc::default(),
             open: Arc::default(),
         }
@@ -200,85 +196,6 @@ impl ExternalServer {
         }
     }
 
-    /// Every page of a list, and whether no page failed.
-    async fn fetch_list(
-        &self,
-        cx: &CallContext,
-        connection: &Connection,
-        method: &str,
-    ) -> Result<(Vec<Value>, bool), CallError> {
-        let Some((key, capability)) = list_key(method) else {
-            return Ok((Vec::new(), true));
-        };
-        if connection.capabilities.get(capability).is_none() {
-            return Ok((Vec::new(), true));
-        }
-        let mut items: Vec<Value> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        let mut cursors = std::collections::BTreeSet::new();
-        let mut cursor: Option<Value> = None;
-        for page in 0..MAX_PAGES {
-            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let result = match self.page(cx, connection, method, &params).await {
-                Ok(output) => output.value,
-                Err(error) if page > 0 => {
-                    self.warn(cx, "list_incomplete", json!({"method": method, "error": error.to_string()}));
-                    return Ok((items, false));
-                }
-                Err(error) => return Err(error),
-            };
-            for item in result.get(key).and_then(Value::as_array).into_iter().flatten() {
-                let identity = item.get("uri").or_else(|| item.get("uriTemplate")).or_else(|| item.get("name")).cloned();
-                if seen.insert(identity.unwrap_or_default().to_string()) {
-                    items.push(item.clone());
-                }
-            }
-            match result.get("nextCursor").filter(|next| !next.is_null()) {
-                None => return Ok((items, true)),
-                Some(next) if !cursors.insert(next.to_string()) => {
-                    self.warn(cx, "cursor_repeated", json!({"method": method, "cursor": next}));
-                    return Ok((items, true));
-                }
-                Some(next) => cursor = Some(next.clone()),
-            }
-        }
-        self.warn(cx, "list_too_long", json!({"method": method, "pages": MAX_PAGES}));
-        Ok((items, true))
-    }
-
-    /// One page of a list, traced as an exchange of its own.
-    async fn page(&self, cx: &CallContext, connection: &Connection, method: &str, params: &Value) -> Result<Output, CallError> {
-        let (tracer, span, left) = (self.drivers.tracer.clone(), self.drivers.tracer.span(), Arc::new(AtomicBool::new(false)));
-        let request = EventKind::Request {
-            span,
-            parent: cx.parent,
-            boundary: self.boundary(),
-            method: method.to_owned(),
-            tool_call: None,
-            body: json!({"params": params}),
-        };
-        let open = OpenExchange {
-            tracer: tracer.clone(),
-            scope: cx.scope.clone(),
-            agent: cx.agent.clone(),
-            span,
-            boundary: self.boundary(),
-            method: method.to_owned(),
-            left: left.clone(),
-        };
-        let (scope, agent) = (cx.scope.clone(), cx.agent.clone());
-        let sent: super::Sent = Box::new(move || {
-            left.store(true, Ordering::SeqCst);
-            tracer.emit(&scope, agent.as_ref(), request);
-        });
-        let result = self.exchange(cx, connection, method, &Written { value: params, raw: None }, Some(sent)).await;
-        match &result {
-            Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
-            Err(error) => open.close(super::call::outcome_of(error), || json!({"error": error.to_rpc()}), None),
-        }
-        result
-    }
-
     async fn exchange(
         &self,
         cx: &CallContext,
@@ -324,35 +241,18 @@ pub(super) fn value_of(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
-/// Key of the items and capability of a list method.
-fn list_key(method: &str) -> Option<(&'static str, &'static str)> {
-    match method {
-        "tools/list" => Some(("tools", "tools")),
-        "prompts/list" => Some(("prompts", "prompts")),
-        "resources/list" => Some(("resources", "resources")),
-        "resources/templates/list" => Some(("resourceTemplates", "resources")),
-        _ => None,
-    }
-}
-
 #[async_trait]
 impl Server for ExternalServer {
     fn boundary(&self) -> String {
         format!("mcp.{}", self.name)
     }
 
-    async fn list(&self, cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
+    async fn offer(&self, cx: &CallContext, capability: &str) -> Result<Offer, CallError> {
         let connection = self.connection(cx).await?;
-        let generation = self.generation.load(Ordering::SeqCst);
-        let cached = self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(method).cloned();
-        if let Some((_, items)) = cached.filter(|(made_at, _)| *made_at == generation) {
-            return Ok(items);
-        }
-        let (items, complete) = self.fetch_list(cx, &connection, method).await?;
-        if complete {
-            self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), (generation, items.clone()));
-        }
-        Ok(items)
+        Ok(match connection.capabilities.get(capability) {
+            Some(_) => Offer::Kept(self.generation.load(Ordering::SeqCst)),
+            None => Offer::Nothing,
+        })
     }
 
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::config::{Prompt, Variables};
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
 
 /// Its name at the router.
 pub const PROMPTS_SERVER: &str = "greenroom.prompts";
@@ -59,16 +59,14 @@ impl Server for PromptsServer {
         format!("server.{PROMPTS_SERVER}")
     }
 
-    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
-        let Some(core) = self.core.upgrade().filter(|_| method == "prompts/list") else {
-            return Ok(Vec::new());
-        };
-        Ok(core.config.prompts.iter().map(|(name, prompt)| shown(name, prompt)).collect())
-    }
-
     async fn request(&self, _cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
-        let name = request.params["name"].as_str().unwrap_or_default().to_owned();
         let core = self.core.upgrade();
+        if let Some(list) = ListMethod::parse(&request.method) {
+            let prompts = core.as_ref().filter(|_| list == ListMethod::Prompts).map(|core| &core.config.prompts);
+            (request.sent)();
+            return Ok(list.page(prompts.into_iter().flatten().map(|(name, prompt)| shown(name, prompt)).collect()));
+        }
+        let name = request.params["name"].as_str().unwrap_or_default().to_owned();
         let prompt = core.as_ref().filter(|_| request.method == "prompts/get").and_then(|core| core.config.prompts.get(&name));
         let Some(prompt) = prompt else {
             return Err(refused(format!("unknown prompt: {name}")));

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::config::ScriptConfig;
 use crate::context::HookContext;
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
 
 /// The server of one script.
 pub struct ScriptServer {
@@ -40,6 +40,18 @@ impl ScriptServer {
         Ok((core, script))
     }
 
+    async fn page(&self, list: ListMethod, request: ServerRequest) -> Result<Output, CallError> {
+        if list != ListMethod::Tools {
+            (request.sent)();
+            return Ok(list.page(Vec::new()));
+        }
+        let (core, script) = self.open()?;
+        let limits = core.config.policy.script_limits;
+        (request.sent)();
+        let functions = core.drivers.isolate.functions(&script, &limits).await.map_err(|error| Self::failed(&error))?;
+        Ok(list.page(functions.into_iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect()))
+    }
+
     fn failed(error: &IsolateError) -> CallError {
         CallError::Inner { code: error.code().to_owned(), message: error.to_string() }
     }
@@ -51,17 +63,10 @@ impl Server for ScriptServer {
         format!("server.{}", self.name)
     }
 
-    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
-        if method != "tools/list" {
-            return Ok(Vec::new());
-        }
-        let (core, script) = self.open()?;
-        let limits = core.config.policy.script_limits;
-        let functions = core.drivers.isolate.functions(&script, &limits).await.map_err(|error| Self::failed(&error))?;
-        Ok(functions.into_iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect())
-    }
-
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        if let Some(list) = ListMethod::parse(&request.method) {
+            return self.page(list, request).await;
+        }
         let (core, script) = self.open()?;
         let function = request.params["name"].as_str().unwrap_or_default().to_owned();
         let unknown = || CallError::UnknownTool { server: self.name.to_string(), tool: function.clone(), hint: String::new() };

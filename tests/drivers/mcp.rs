@@ -106,6 +106,7 @@ async fn a_server_gets_its_own_environment_and_folder() {
     connection.sink.close().await;
 }
 
+/// C11: whatever a server writes to stderr, it never waits for a reader.
 #[tokio::test]
 async fn a_chatty_server_is_never_blocked_by_its_stderr() {
     let mut connection = connect(&connector(), &reference(&["--noisy-start"])).await;
@@ -132,6 +133,7 @@ async fn the_last_words_of_a_server_are_told_without_its_secrets() {
     assert_eq!(sent, error, "a failed write says how the process ended, too");
 }
 
+/// C13: both directions go on by themselves, so that full pipes cannot stop each other.
 #[tokio::test]
 async fn large_requests_pass_a_server_that_reads_slowly_and_writes_much() {
     let connector = connector();

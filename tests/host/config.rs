@@ -24,6 +24,7 @@ fn address(config: &HostConfig, server: &str) -> ServerAddress {
     }
 }
 
+/// C40: a file that is broken in one place is an error with that place, never a config without servers.
 #[test_case(
     "agents:\n  desk:\n    modle: openai/x\n",
     "CONFIG_SHAPE", "greenroom.yaml:3:5:", "modle", "model"; "misspelt key with the nearest one"

@@ -5,13 +5,14 @@
 mod agent_hooks;
 mod audit;
 mod cascade;
-mod cascade_law;
+
 mod config;
 mod context;
 mod delegation;
 mod front;
 mod hook_key;
 mod host_hooks;
+mod laws;
 mod lists;
 mod memory;
 mod names;

@@ -146,6 +146,14 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Duration>")]
     pub tool_timeout: Option<String>,
+    /// How far progress may extend that deadline (default four times `tool_timeout`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub tool_timeout_cap: Option<String>,
+    /// Deadline of a whole list of a server, the connection to it included (default `10s`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub list_timeout: Option<String>,
     /// Repeating failed tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_retry: Option<RetrySpec>,
