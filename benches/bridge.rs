@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use greenroom::context::TABLE;
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, Callback, ContextOps, HandOff, Limits, OpArgs, OpError, OpIndex, Script,
+    CallRequest, CallValue, Callback, ContextOps, HandOff, Limits, OpArgs, OpError, OpIndex, PassCtx, Script,
 };
 use greenroom_boundary::{BoxFuture, CancellationToken, IsolateDriver, RawJson};
 use greenroom_isolate_v8::{V8Engine, V8Options, initialise_v8};
@@ -70,7 +70,7 @@ impl Bench {
         let request = CallRequest {
             script: self.script.clone(),
             function: function.to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: vec![RawValue::from_string(argument.to_owned()).expect("JSON")],
             limits: Limits { cpu: Duration::from_secs(60), wall: Duration::from_secs(60), ..Limits::default() },
         };

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Script};
+use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, PassCtx, Script};
 use greenroom_boundary::llm::ChatMessage;
 use greenroom_boundary::trace::{HookPhase, HookVerdict};
 use greenroom_boundary::{RawJson, SpanId};
@@ -125,7 +125,7 @@ impl ScriptHook<'_> {
         let request = CallRequest {
             script: self.script.clone(),
             function: function.to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: args.iter().map(encode).collect::<Result<Vec<RawJson>, _>>()?,
             limits: self.core.config.policy.script_limits,
         };

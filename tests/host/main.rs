@@ -5,7 +5,6 @@
 mod agent_hooks;
 mod audit;
 mod cascade;
-
 mod config;
 mod context;
 mod delegation;
