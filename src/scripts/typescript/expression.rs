@@ -62,8 +62,9 @@ fn check_on_this_stack(text: &str) -> Result<(), NoExpression> {
 pub fn is_variable_name(name: &str) -> bool {
     let simple = name.chars().all(|c| c == '_' || c == '$' || c.is_ascii_alphanumeric());
     let starts = name.chars().next().is_some_and(|c| !c.is_ascii_digit());
-    // `eval`, `await` and reserved words are refused by the parser.
-    simple && starts && check_expression(&format!("({name}) => 0")).is_ok()
+    // Strict code may not bind these two; reserved words are refused by the parser.
+    let bindable = !["eval", "arguments"].contains(&name);
+    simple && starts && bindable && check_expression(&format!("({name}) => 0")).is_ok()
 }
 
 #[cfg(test)]
