@@ -174,7 +174,8 @@ fn asked(stage: &Stage) -> Vec<(usize, Value)> {
             if method == "tools/call" && (boundary == "server.policy" || boundary == "mcp.remote") =>
         {
             let id = body["params"]["name"].as_str().unwrap().trim_start_matches('h').parse().unwrap();
-            Some((id, body["params"]["arguments"]["message"].clone()))
+            let message = stage.placeless(&body["params"]["arguments"]["message"].to_string());
+            Some((id, serde_json::from_str(&message).unwrap()))
         }
         _ => None,
     });
