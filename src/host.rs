@@ -213,7 +213,11 @@ fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, driver
             })
         }
         ServerKind::Script(script) => {
-            Box::new(move || Ok(Arc::new(ScriptServer::new(core.clone(), name.clone(), script.clone())) as Arc<dyn Server>))
+            let isolation = server.isolation;
+            Box::new(move || {
+                let server = ScriptServer::new(core.clone(), name.clone(), script.clone()).kept_apart(isolation);
+                Ok(Arc::new(server) as Arc<dyn Server>)
+            })
         }
         ServerKind::BuiltIn if name.as_str() == "nanobot.system" => {
             Box::new(move || Ok(Arc::new(SystemServer::new(drivers.clone())) as Arc<dyn Server>))

@@ -20,6 +20,7 @@ use super::scripts::{CreateResponse, DelegateRequest, NextResponse, ScriptHook};
 use super::toolset::Toolset;
 use super::turn_hooks::TurnHooks;
 use crate::config::AgentConfig;
+use crate::context;
 use crate::hooks::{NoteMode, notes};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, OpenExchange, structured};
@@ -99,6 +100,7 @@ pub fn run_turn(core: Arc<HostCore>, cx: CallContext, input: TurnInput) -> BoxFu
         inner.scope = cx.tree.scope(&cx.scope, input.agent.as_str());
         inner.delegation.push(input.agent.clone());
         inner.agent = Some(input.agent.clone());
+        inner.permissions.clone_from(&agent.permissions);
         inner.tool_call = None;
         inner.timeout = None;
         let span = core.drivers.tracer.span();
@@ -172,6 +174,11 @@ impl Turn<'_> {
 
     async fn run(&mut self) -> Result<TurnResult, TurnFailure> {
         self.cx.parent = Some(self.span);
+        if let Some(source) = self.agent.instruction_source.take() {
+            let text = context::instructions(self.core, &self.cx, &source).await;
+            let text = text.map_err(|error| TurnFailure { code: error.code, message: error.message })?;
+            self.agent.instructions = vec![text];
+        }
         let hooks = TurnHooks { core: self.core, cx: &self.cx, span: self.span };
         self.agent = hooks.config(&self.agent).await?;
         let history =

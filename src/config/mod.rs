@@ -9,6 +9,7 @@ mod hooks;
 mod load;
 mod model;
 mod resolve;
+mod template;
 
 /// Reads a duration as scenarios write it, `250ms`.
 pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroom_mocks::duration::DurationError> {
@@ -21,5 +22,7 @@ pub use hooks::{AgentHooks, AuditConfig, AuditTarget, HostHooks};
 pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
 pub use model::*;
 pub use resolve::{
-    AgentConfig, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig, ServerConfig, ServerKind,
+    AgentConfig, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, InstructionSource, PublishTexts, RetryPolicy,
+    ScriptConfig, ServerConfig, ServerKind,
 };
+pub use template::{Template, TemplateError, TemplatePart};

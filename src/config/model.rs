@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_harness::model::{HookModeSpec, PolicySpec};
+use greenroom_harness::model::{HookModeSpec, IsolationSpec, PolicySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -230,7 +230,10 @@ pub struct Publish {
     pub version: Option<String>,
     /// `instructions` of the initialize result.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Instructions>,
+    /// A text for people that begin to talk to the host; in the initialize result's `_meta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub introduction: Option<Instructions>,
     /// Agents (or servers) that a client talks to.
     pub entrypoint: StringList,
     /// Servers whose tools are published.
@@ -322,9 +325,13 @@ pub struct Agent {
     /// What it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// System prompt.
+    /// System prompt: a text with `${…}`, or a prompt of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Instructions>,
+    /// What it may call: pattern to `allow` or `deny`; the last that matches decides.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "BTreeMap<String, Permission>")]
+    pub permissions: Map<String, Value>,
     /// `provider/model`. Without it (and without `connector`) the agent is hook-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -334,6 +341,9 @@ pub struct Agent {
     /// Hook script with `Create` and `Next`: a path, relative to the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// How far the script's calls are kept apart, if not as `policy.isolation` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// Servers whose tools it may use.
     pub mcp_servers: StringList,
     /// Single tools: `server[/tool][:alias]`.
@@ -359,6 +369,39 @@ pub struct Agent {
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "BTreeMap<String, HookList>")]
     pub hooks: Map<String, Value>,
+}
+
+/// Instructions: a text, or a prompt of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Instructions {
+    /// A text with `${…}`.
+    Text(String),
+    /// A prompt, rendered when it is needed.
+    Prompt(PromptInstructions),
+}
+
+/// Instructions that are a prompt of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PromptInstructions {
+    /// The server.
+    pub mcp_server: String,
+    /// Its prompt; it must render to exactly one text message.
+    pub prompt: String,
+    /// Arguments, texts with `${…}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+}
+
+/// Whether an agent may call something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Permission {
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny,
 }
 
 /// A server.
@@ -389,6 +432,9 @@ pub struct McpServer {
     /// A script whose functions are the server's tools (Greenroom): a path, relative to the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// How far the script's calls are kept apart, if not as `policy.isolation` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// Hooks on messages to and from this server: `method[?param=value]` to targets.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "BTreeMap<String, HookList>")]

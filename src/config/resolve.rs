@@ -5,18 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::isolate::Limits;
+use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
 use greenroom_harness::model::{CyclesSpec, NoteSpec, PolicySpec, RetryOnly};
 use serde_json::{Map, Value};
 
 use super::{
-    Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, LlmProvider, McpServer, Prompt, Publish, ToolOverride,
-    Variables, parse_duration,
+    Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, Instructions, LlmProvider, McpServer, Prompt, Publish,
+    Template, ToolOverride, Variables, parse_duration,
 };
+use crate::agents::Permissions;
 use crate::hooks::{HookBinding, NoteMode};
 
 /// Built-in servers that a config may name without an entry.
@@ -33,8 +35,12 @@ pub struct HostConfig {
     pub providers: BTreeMap<ConnectorName, LlmProvider>,
     /// Prompts.
     pub prompts: BTreeMap<String, Prompt>,
+    /// The texts of the prompts.
+    pub templates: BTreeMap<String, Template>,
     /// What outside clients see.
     pub publish: Publish,
+    /// The texts that outside clients see.
+    pub publish_texts: PublishTexts,
     /// Message hooks of all servers and agents.
     pub hooks: Vec<HookDeclaration>,
     /// Hooks on sessions and messages of outside clients.
@@ -47,6 +53,33 @@ pub struct HostConfig {
     pub secrets: BTreeMap<String, String>,
 }
 
+/// The texts that outside clients see.
+#[derive(Clone, Debug, Default)]
+pub struct PublishTexts {
+    /// `instructions` of the initialize result.
+    pub instructions: Option<InstructionSource>,
+    /// For people that begin to talk.
+    pub introduction: Option<InstructionSource>,
+}
+
+/// Instructions that are made when they are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstructionSource {
+    /// A text with `${…}`.
+    Text(Template),
+    /// A prompt of a server.
+    Prompt {
+        /// Where it is configured.
+        at: String,
+        /// The server.
+        server: ServerName,
+        /// Its prompt.
+        prompt: String,
+        /// The arguments.
+        args: BTreeMap<String, Template>,
+    },
+}
+
 /// An agent, resolved.
 #[derive(Clone, Debug, Default)]
 pub struct AgentConfig {
@@ -54,12 +87,18 @@ pub struct AgentConfig {
     pub description: Option<String>,
     /// Messages before the conversation.
     pub instructions: Vec<String>,
+    /// Where they come from at each turn, if not from the config alone.
+    pub instruction_source: Option<InstructionSource>,
+    /// What it may call; none allows everything.
+    pub permissions: Option<Arc<Permissions>>,
     /// Its connector; none means hook-only.
     pub connector: Option<ConnectorName>,
     /// The model's name at the provider.
     pub model: String,
     /// Hook script.
     pub script: Option<ScriptConfig>,
+    /// How far its calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
     /// Tool references `server[/tool][:alias]`.
     pub tools: Vec<String>,
     /// Agents that it may call as tools.
@@ -116,12 +155,14 @@ pub struct ServerConfig {
     pub tool_prefix: String,
     /// Deadline of a call of it, if not the policy's.
     pub timeout: Option<Duration>,
+    /// How far a script's calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
 }
 
 impl ServerConfig {
     /// A server without overrides.
     pub fn plain(kind: ServerKind) -> Self {
-        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None }
+        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None, isolation: None }
     }
 }
 
@@ -207,6 +248,23 @@ pub(super) struct Resolver<'a> {
     pub(super) secrets: BTreeMap<String, String>,
 }
 
+impl InstructionSource {
+    /// The text, if it is always the same.
+    pub fn fixed(&self) -> Option<&str> {
+        match self {
+            Self::Text(template) => template.fixed(),
+            Self::Prompt { .. } => None,
+        }
+    }
+
+    fn server(&self) -> Option<&ServerName> {
+        match self {
+            Self::Text(_) => None,
+            Self::Prompt { server, .. } => Some(server),
+        }
+    }
+}
+
 impl HostConfig {
     /// Gives a file's keys their meaning. `name` is shown in errors; relative paths start at `base`.
     pub fn resolve(name: &str, file: &ConfigFile, base: &Path, variables: &Variables) -> Result<Self, ConfigError> {
@@ -215,6 +273,17 @@ impl HostConfig {
         resolver.guard_undeclared(file);
         let mut config =
             Self { prompts: file.prompts.clone(), publish: file.publish.clone().unwrap_or_default(), ..Self::default() };
+        for (prompt, entry) in &file.prompts {
+            let arguments: Vec<String> = entry.input.keys().cloned().collect();
+            let template = resolver.template(&format!("prompts.{prompt}.template"), &entry.template, &arguments)?;
+            config.templates.insert(prompt.clone(), template);
+        }
+        if let Some(publish) = &file.publish {
+            config.publish_texts = PublishTexts {
+                instructions: resolver.instructions("publish.instructions", publish.instructions.as_ref())?,
+                introduction: resolver.instructions("publish.introduction", publish.introduction.as_ref())?,
+            };
+        }
         for (provider, entry) in &file.llm_providers {
             config.providers.insert(ConnectorName::new(provider), resolver.provider(provider, entry)?);
         }
@@ -264,6 +333,12 @@ impl HostConfig {
                     return Err(invalid(format!("agents.{id}.agents"), self.unknown("agent", other.as_str())));
                 }
             }
+            if let Some(server) = agent.instruction_source.as_ref().and_then(InstructionSource::server) {
+                self.known(server.as_str()).map_err(|message| invalid(format!("agents.{id}.instructions"), message))?;
+            }
+            for server in agent.permissions.iter().flat_map(|permissions| permissions.servers()) {
+                self.known(server).map_err(|message| invalid(format!("agents.{id}.permissions"), message))?;
+            }
             for hook in agent.hooks.all() {
                 self.known(hook.target.server.as_str()).map_err(|message| invalid(format!("agents.{id}.hooks"), message))?;
             }
@@ -276,6 +351,12 @@ impl HostConfig {
         }
         for hook in self.host_hooks.session.iter().chain(&self.host_hooks.messages) {
             self.known(hook.target.server.as_str()).map_err(|message| invalid("hooks".to_owned(), message))?;
+        }
+        let texts = [("instructions", &self.publish_texts.instructions), ("introduction", &self.publish_texts.introduction)];
+        for (key, text) in texts {
+            if let Some(server) = text.as_ref().and_then(InstructionSource::server) {
+                self.known(server.as_str()).map_err(|message| invalid(format!("publish.{key}"), message))?;
+            }
         }
         let published = self
             .publish
@@ -432,6 +513,7 @@ impl Resolver<'_> {
             tool_overrides: entry.tool_overrides.clone(),
             tool_prefix: entry.tool_prefix.clone().unwrap_or_default(),
             timeout,
+            isolation: entry.isolation.map(Into::into),
         })
     }
 
@@ -503,18 +585,19 @@ impl Resolver<'_> {
         }
         let mut tools = entry.tools.entries();
         tools.extend(entry.mcp_servers.entries());
-        let instructions = match &entry.instructions {
-            Some(text) => {
-                vec![self.variables.expand(text).map_err(|e| self.invalid(&format!("{at}.instructions"), e.to_string()))?]
-            }
-            None => Vec::new(),
-        };
+        let source = self.instructions(&format!("{at}.instructions"), entry.instructions.as_ref())?;
+        let fixed = source.as_ref().and_then(InstructionSource::fixed).map(str::to_owned);
+        let permissions = Permissions::parse(AgentId::new(id), &entry.permissions)
+            .map_err(|error| self.invalid(&format!("{at}.permissions"), error.to_string()))?;
         Ok(AgentConfig {
             description: entry.description.clone(),
-            instructions,
+            instruction_source: source.filter(|_| fixed.is_none()),
+            instructions: fixed.into_iter().collect(),
+            permissions: permissions.map(Arc::new),
             connector: connector.map(ConnectorName::new),
             model,
             script: entry.script.as_ref().map(|path| ScriptConfig::File(self.base.join(path))),
+            isolation: entry.isolation.map(Into::into),
             tools,
             agents: entry.agents.entries().into_iter().map(AgentId::new).collect(),
             tool_choice: entry.tool_choice.clone(),
@@ -523,6 +606,29 @@ impl Resolver<'_> {
             params,
             chat: entry.chat.unwrap_or(true),
             hooks: AgentHooks::default(),
+        })
+    }
+
+    fn template(&self, at: &str, text: &str, arguments: &[String]) -> Result<Template, ConfigError> {
+        Template::parse(self.name, at, text, &self.variables, arguments).map_err(|error| self.invalid(at, error.to_string()))
+    }
+
+    fn instructions(&self, at: &str, entry: Option<&Instructions>) -> Result<Option<InstructionSource>, ConfigError> {
+        Ok(match entry {
+            None => None,
+            Some(Instructions::Text(text)) => Some(InstructionSource::Text(self.template(at, text, &[])?)),
+            Some(Instructions::Prompt(prompt)) => {
+                let mut args = BTreeMap::new();
+                for (name, text) in &prompt.args {
+                    args.insert(name.clone(), self.template(&format!("{at}.args.{name}"), text, &[])?);
+                }
+                Some(InstructionSource::Prompt {
+                    at: at.to_owned(),
+                    server: ServerName::new(&prompt.mcp_server),
+                    prompt: prompt.prompt.clone(),
+                    args,
+                })
+            }
         })
     }
 }
@@ -566,6 +672,9 @@ impl HostPolicy {
             Some(NoteSpec::Meta) => NoteMode::Meta,
             Some(NoteSpec::Off) => NoteMode::Off,
         };
+        if let Some(isolation) = spec.isolation {
+            self.script_limits.isolation = isolation.into();
+        }
         if let Some(limits) = &spec.script_limits {
             if let Some(text) = &limits.wall {
                 self.script_limits.wall = duration("script_limits.wall", text)?;

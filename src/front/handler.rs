@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use super::Catalogue;
 use super::catalogue::external_servers;
 use crate::agents::{TurnTree, VIA_KEY};
-use crate::context::OutputStream;
+use crate::config::InstructionSource;
+use crate::context::{self, OutputStream};
 use crate::host::{Host, HostCore};
 use crate::router::{CallContext, CallError, ProgressSink, RawParams};
 use crate::sessions::RootSession;
@@ -31,6 +32,9 @@ pub async fn serve(host: &Host, duplex: FrameDuplex) {
     peer.closed().await;
     host.end_session(&root, &session_id).await;
 }
+
+/// Key in the initialize result's `_meta`: `publish.introduction`.
+const INTRODUCTION_KEY: &str = "greenroom/introduction";
 
 /// A request of an outside client, without its transport.
 pub struct OutsideCall {
@@ -98,7 +102,7 @@ impl Front {
 
     pub(super) async fn dispatch(&self) -> Result<RawJson, RpcError> {
         match self.call.method.as_str() {
-            "initialize" => self.initialize(),
+            "initialize" => self.initialize().await,
             "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
             "tools/call" => self.call_tool().await,
             "prompts/list" => self.list_prompts().await,
@@ -122,7 +126,7 @@ impl Front {
         rpc
     }
 
-    fn initialize(&self) -> Result<RawJson, RpcError> {
+    async fn initialize(&self) -> Result<RawJson, RpcError> {
         let params = encode(&self.call.params)?;
         let hello = ClientHello::parse(Some(&params)).map_err(|error| RpcError::invalid_params(error.to_string()))?;
         let publish = &self.core.config.publish;
@@ -137,8 +141,20 @@ impl Front {
         if !self.resource_servers().is_empty() {
             capabilities["resources"] = json!({"subscribe": false, "listChanged": false});
         }
-        server_hello(negotiate(&hello.requested_version), &info, &capabilities, publish.instructions.as_deref())
-            .map_err(|error| RpcError::internal(error.to_string()))
+        let instructions = self.text(self.core.config.publish_texts.instructions.as_ref()).await?;
+        let hello = server_hello(negotiate(&hello.requested_version), &info, &capabilities, instructions.as_deref())
+            .map_err(|error| RpcError::internal(error.to_string()))?;
+        let Some(text) = self.text(self.core.config.publish_texts.introduction.as_ref()).await? else { return Ok(hello) };
+        let mut hello: Value = serde_json::from_str(hello.get()).map_err(|error| RpcError::internal(error.to_string()))?;
+        hello["_meta"] = json!({INTRODUCTION_KEY: text});
+        encode(&hello)
+    }
+
+    /// A text of `publish`, made for this client.
+    async fn text(&self, source: Option<&InstructionSource>) -> Result<Option<String>, RpcError> {
+        let Some(source) = source else { return Ok(None) };
+        let made = context::instructions(&self.core, &self.context(), source).await;
+        made.map(Some).map_err(|error| self.rpc(&error.into()))
     }
 
     fn resource_servers(&self) -> Vec<ServerName> {

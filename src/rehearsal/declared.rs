@@ -30,7 +30,36 @@ pub(super) fn hooks(config: &HostConfig) -> Vec<DeclaredHook> {
     for (id, agent) in &config.agents {
         agent_hooks(config, &reach, id, agent, &mut all);
     }
+    host_hooks(config, &mut all);
     all
+}
+
+/// The host's own hooks: turns of a scenario do not pass them.
+fn host_hooks(config: &HostConfig, all: &mut Vec<DeclaredHook>) {
+    let session = config.host_hooks.session.iter().map(|hook| (hook, HookPhase::Session));
+    let messages = config.host_hooks.messages.iter().map(|hook| (hook, hook.side.phase()));
+    for (binding, phase) in session.chain(messages) {
+        let mut cannot = BTreeMap::new();
+        let form = match (phase, binding.form) {
+            (HookPhase::Session, HookForm::Envelope { may_mutate: true }) => HookFormName::Session,
+            (HookPhase::Session, HookForm::Envelope { may_mutate: false }) => HookFormName::SessionValidator,
+            _ => plain_form(binding, &mut cannot),
+        };
+        limits(config, binding, false, &mut cannot);
+        all.push(DeclaredHook {
+            id: binding.id.clone(),
+            form,
+            phase,
+            boundary: "host".to_owned(),
+            method: binding.matcher.method.clone().filter(|method| !method.contains('*')),
+            mode: binding.mode,
+            depths: BTreeSet::new(),
+            not_deeper: "it looks at outside clients, and turns of a scenario are none".to_owned(),
+            cannot,
+            after: Vec::new(),
+            ends_silently: false,
+        });
+    }
 }
 
 /// `(method, name)` pairs that tell the matchers of a server apart. A pattern stands for itself: it matches its own text.

@@ -12,6 +12,7 @@ use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
+use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
@@ -84,7 +85,9 @@ impl Router {
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
-        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
+        let upstream = tools::upstream_name(&slot.config, tool);
+        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
+        let Some(upstream) = upstream else {
             let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
@@ -94,6 +97,7 @@ impl Router {
 
     /// Reads a resource.
     pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
+        permitted(cx, server, &[uri])?;
         self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri})), None).await
     }
 
@@ -105,7 +109,13 @@ impl Router {
         name: &str,
         arguments: Value,
     ) -> Result<Output, CallError> {
+        permitted(cx, server, &[name])?;
         self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
+    }
+
+    /// What a server says about its use. So far no server is asked.
+    pub async fn instructions(&self, _cx: &CallContext, _server: &ServerName) -> Option<String> {
+        std::future::ready(None).await
     }
 
     pub(super) async fn exchange(
@@ -129,7 +139,7 @@ impl Router {
         let result = if chain.is_empty() {
             self.send(cx, &handle, span, &message, raw).await
         } else {
-            self.hooked(cx, (slot, &handle), span, &chain, (message, raw), &mut record).await
+            self.hooked(cx, (server, slot, &handle), span, &chain, (message, raw), &mut record).await
         };
         if let Some(entry) = entry {
             let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
@@ -141,7 +151,7 @@ impl Router {
     async fn hooked(
         &self,
         cx: &CallContext,
-        (slot, server): (&Slot, &Arc<dyn Server>),
+        (name, slot, server): (&ServerName, &Slot, &Arc<dyn Server>),
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
@@ -158,9 +168,15 @@ impl Router {
             boundary: &boundary,
             depth: cx.hook_depth(),
         };
+        let asked = subject(&message).to_owned();
         let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
         record.note_sent(&message.params);
         reachable(&slot.config, &boundary, &message)?;
+        if subject(&message) != asked {
+            // A hook may send the caller elsewhere, but not where the caller may not go.
+            let other = subject(&message);
+            permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
+        }
         let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
             return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
@@ -270,7 +286,7 @@ impl Router {
 
     /// Instances of external servers: one for each session tree that uses one.
     pub fn external_instances(&self) -> usize {
-        let external = self.slots.values().filter(|slot| matches!(slot.config.kind, ServerKind::External(_)));
+        let external = self.slots.values().filter(|slot| slot.is_external());
         external.map(|slot| slot.instances().len()).sum()
     }
 

@@ -11,6 +11,7 @@ mod external;
 mod lists;
 mod names;
 mod open;
+mod permitted;
 mod raw;
 mod readable;
 mod server;

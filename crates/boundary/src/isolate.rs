@@ -113,7 +113,9 @@ pub struct CallbackAt {
 /// One operation of `ctx`, declared once for all engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpDecl {
-    /// Dotted path below `ctx`: `Send`, `mcp.CallTool`, `memory.context.Get`.
+    /// Dotted path below `ctx`: `Send`, `mcp.CallTool`, `memory.context.Get`. A `*` as the last but one part stands for any
+    /// name, which is the operation's first argument: `servers.*.call` is `ctx.servers.shop.call(…)`. Such an operation that
+    /// needs nothing but the name is a property, `ctx.servers.shop.instructions`; its twin is a method.
     pub path: &'static str,
     /// How it runs. An [`OpKind::Await`] operation also gets a twin `…Async` that returns a promise.
     pub kind: OpKind,
@@ -206,6 +208,17 @@ pub trait ContextOps: Send + Sync {
     fn wall_deadline(&self, wall: Duration) -> BoxFuture<'static, ()>;
 }
 
+/// Where a function gets its `ctx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassCtx {
+    /// It gets none.
+    No,
+    /// Before the other arguments: `Create`, `Next`.
+    First,
+    /// After the other arguments: functions of script servers.
+    Last,
+}
+
 /// A request to call one function.
 #[derive(Clone)]
 pub struct CallRequest {
@@ -213,8 +226,8 @@ pub struct CallRequest {
     pub script: Arc<Script>,
     /// The function's name.
     pub function: String,
-    /// Give `ctx` as the first argument.
-    pub pass_ctx: bool,
+    /// Where `ctx` stands among the arguments.
+    pub pass_ctx: PassCtx,
     /// The (other) arguments.
     pub args: Vec<RawJson>,
     /// What it may use.
@@ -360,6 +373,11 @@ pub enum IsolateError {
 }
 
 impl IsolateError {
+    /// An engine was asked for [`Isolation::Process`] and has no such level; anything weaker would not be what was asked for.
+    pub fn no_process_level(engine: &str) -> Self {
+        Self::Engine { message: format!("{engine} has no isolation level `process` in this build; use `isolate`") }
+    }
+
     /// Stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -412,7 +430,7 @@ pub trait IsolateDriver: Send + Sync + fmt::Debug {
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError>;
 
     /// Calls a function, kept apart from other calls as [`Limits::isolation`] says. An engine that has no such level takes the
-    /// next stronger one that it has, or else its strongest.
+    /// next stronger one that it has, or else refuses.
     async fn call(
         &self,
         request: CallRequest,

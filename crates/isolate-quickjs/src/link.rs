@@ -140,16 +140,8 @@ impl Shared {
     /// Why the call was killed.
     pub(crate) fn killed(&self) -> Option<Kill> {
         let kill = self.kill.load(Ordering::SeqCst);
-        let all = [
-            Kill::Cpu,
-            Kill::Wall,
-            Kill::Cancelled,
-            Kill::Value,
-            Kill::Heap,
-            Kill::Output,
-            Kill::Pending,
-            Kill::Callback,
-        ];
+        let all =
+            [Kill::Cpu, Kill::Wall, Kill::Cancelled, Kill::Value, Kill::Heap, Kill::Output, Kill::Pending, Kill::Callback];
         all.into_iter().find(|why| *why as u8 == kill)
     }
 

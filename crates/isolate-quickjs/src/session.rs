@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_boundary::RawJson;
-use greenroom_boundary::isolate::{CallValue, IsolateError, Script, well_formed_json};
+use greenroom_boundary::isolate::{CallValue, IsolateError, PassCtx, Script, well_formed_json};
 use nix::time::{ClockId, clock_gettime};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
@@ -27,7 +27,7 @@ pub(crate) enum Wanted {
     /// The names of its functions, as a JSON list.
     Names,
     /// The result of a function.
-    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+    Call { function: String, pass_ctx: PassCtx, args: Vec<RawJson> },
 }
 
 type Outcome<T> = Result<T, IsolateError>;
@@ -163,9 +163,14 @@ impl<'js> Session<'js> {
         }
     }
 
-    fn call(&self, function: Function<'js>, pass_ctx: bool, args: &[RawJson]) -> Outcome<CallValue> {
+    fn call(&self, function: Function<'js>, pass_ctx: PassCtx, args: &[RawJson]) -> Outcome<CallValue> {
         let texts: Vec<&str> = args.iter().map(|arg| arg.get()).collect();
-        self.glue::<_, ()>("enter", (function, pass_ctx, texts))?;
+        let ctx_at = match pass_ctx {
+            PassCtx::No => "",
+            PassCtx::First => "first",
+            PassCtx::Last => "last",
+        };
+        self.glue::<_, ()>("enter", (function, ctx_at, texts))?;
         loop {
             self.drain()?;
             if let Some(outcome) = self.glue::<_, Option<Object<'js>>>("outcome", ())? {

@@ -33,7 +33,14 @@ fn row(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let at = |part: f64| us(times[((times.len() - 1) as f64 * part) as usize]);
-    println!("{name:<42} min {:>9.3}  p10 {:>9.3}  p50 {:>9.3}  p99 {:>9.3} µs  ({})", at(0.0), at(0.1), at(0.5), at(0.99), times.len());
+    println!(
+        "{name:<42} min {:>9.3}  p10 {:>9.3}  p50 {:>9.3}  p99 {:>9.3} µs  ({})",
+        at(0.0),
+        at(0.1),
+        at(0.5),
+        at(0.99),
+        times.len()
+    );
 }
 
 fn timed(work: impl FnOnce()) -> Duration {
@@ -56,7 +63,13 @@ fn floors() {
         row("floor: Context::new", times);
         let context = v8::Context::new(scope, v8::ContextOptions::default());
         let scope = &mut v8::ContextScope::new(scope, context);
-        let function = v8::Function::new(scope, |_: &mut v8::PinScope<'_, '_>, _: v8::FunctionCallbackArguments<'_>, mut rv: v8::ReturnValue<'_, v8::Value>| rv.set_undefined()).expect("a function");
+        let function = v8::Function::new(
+            scope,
+            |_: &mut v8::PinScope<'_, '_>, _: v8::FunctionCallbackArguments<'_>, mut rv: v8::ReturnValue<'_, v8::Value>| {
+                rv.set_undefined()
+            },
+        )
+        .expect("a function");
         let key = v8::String::new(scope, "noop").expect("a string");
         context.global(scope).set(scope, key.into(), function.into());
         let code = v8::String::new(scope, "(times) => { for (let i = 0; i < times; i++) noop() }").expect("a string");
@@ -128,7 +141,10 @@ fn hooks(world: &World, name: &str, isolation: Isolation, rounds: usize, paced: 
 
 fn inside(world: &World, name: &str, function: &str, isolation: Isolation, times: u32) {
     let script = script(&hook());
-    let one = |_| timed(|| drop(world.call(&script, function, vec![raw(&times.to_string())], limits(isolation)).expect("a value"))) / times;
+    let one = |_| {
+        timed(|| drop(world.call(&script, function, vec![raw(&times.to_string())], limits(isolation)).expect("a value")))
+            / times
+    };
     row(name, (0..20).map(one).collect());
 }
 
@@ -156,7 +172,8 @@ fn main() {
     let kills = (0..30).map(|_| {
         let mut limits = limits(Isolation::Context);
         limits.cpu = limit;
-        timed(|| assert!(matches!(world.call(&spin, "Spin", Vec::new(), limits), Err(IsolateError::CpuLimit { .. })))).saturating_sub(limit)
+        timed(|| assert!(matches!(world.call(&spin, "Spin", Vec::new(), limits), Err(IsolateError::CpuLimit { .. }))))
+            .saturating_sub(limit)
     });
     row("kill, beyond its 20 ms (wall, busy machine)", kills.collect());
     println!("{:?}", world.engine.census());

@@ -16,13 +16,41 @@
     delete proto.constructor;
     return proto;
   });
-  for (const { space, sync, later } of methods) {
+  const listed = (first, rest) => {
+    const all = [first];
+    for (let i = 0; i < rest.length; i++) defineProperty(all, i + 1, { value: rest[i], writable: true, configurable: true, enumerable: true });
+    return all;
+  };
+  // Below `*` stands any name: what the script writes there is the operation's first argument.
+  const named = (getter, members) => {
+    const get = (_, given, object) => {
+      if (typeof given !== 'string') return undefined;
+      const receiver = apply(getter, object, []);
+      const view = {};
+      for (let i = 0; i < members.length; i++) {
+        const { sync, later, property } = members[i], { name } = sync;
+        const now = { [name](...args) { return apply(sync, receiver, listed(given, args)); } }[name];
+        defineProperty(view, name, property ? { __proto__: null, configurable: true, get: now } : { __proto__: null, configurable: true, value: now });
+        if (later) hidden(view, later.name, { [later.name](...args) { return apply(later, receiver, listed(given, args)); } }[later.name]);
+      }
+      return view;
+    };
+    return new Proxy({ __proto__: null }, { __proto__: null, get });
+  };
+  const members = spaces.map(() => []);
+  for (const method of methods) {
+    const { space, sync, later } = method;
+    if (spaces[space].name === '*') {
+      members[space].push(method);
+      continue;
+    }
     hidden(protos[space], sync.name, sync);
     if (later) hidden(protos[space], later.name, later);
   }
   for (let i = 1; i < spaces.length; i++) {
     const { parent, name, getter } = spaces[i];
-    defineProperty(protos[parent], name, { get: getter, configurable: true, enumerable: false });
+    if (name === '*') setPrototypeOf(protos[parent], named(getter, members[i]));
+    else defineProperty(protos[parent], name, { get: getter, configurable: true, enumerable: false });
   }
   for (const name of ['Release', '__release']) if (!(name in protos[0])) hidden(protos[0], name, host.Release);
   if (Symbol.dispose) hidden(protos[0], Symbol.dispose, host.Release);

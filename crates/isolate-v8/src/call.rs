@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_boundary::RawJson;
-use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, Script};
+use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, PassCtx, Script};
 
 use crate::control::own_cpu_time;
 use crate::exceptions;
@@ -32,7 +32,7 @@ pub(crate) enum Stop {
 /// What to do with the script.
 #[derive(Debug)]
 pub(crate) enum Task {
-    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+    Call { function: String, pass_ctx: PassCtx, args: Vec<RawJson> },
     List,
 }
 
@@ -142,7 +142,7 @@ fn invoke<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     call: &Rc<ActiveCall>,
     function: v8::Local<'s, v8::Function>,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: &[RawJson],
 ) -> Result<CallValue, Stop> {
     let arguments = call_arguments(scope, call, pass_ctx, args)?;
@@ -209,17 +209,20 @@ fn js_error(
 fn call_arguments<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     call: &ActiveCall,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: &[RawJson],
 ) -> Result<Vec<v8::Local<'s, v8::Value>>, Stop> {
     let mut arguments = Vec::with_capacity(args.len() + 1);
     v8::tc_scope!(let scope, scope);
-    if pass_ctx {
+    let ctx: Option<v8::Local<'s, v8::Value>> = if pass_ctx == PassCtx::No {
+        None
+    } else {
         match context_object(scope, call) {
-            Some(ctx) => arguments.push(ctx.into()),
+            Some(ctx) => Some(ctx.into()),
             None => return Err(failed(scope, call, "ctx could not be made")),
         }
-    }
+    };
+    arguments.extend(ctx.filter(|_| pass_ctx == PassCtx::First));
     for text in args {
         if text.get().len() > call.limits.value_bytes {
             return Err(Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes }));
@@ -229,6 +232,7 @@ fn call_arguments<'s>(
             None => return Err(failed(scope, call, "an argument of the call is not JSON that V8 can read")),
         }
     }
+    arguments.extend(ctx.filter(|_| pass_ctx == PassCtx::Last));
     Ok(arguments)
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Limits, OpArgs,
-    OpDecl, OpError, OpIndex, Script,
+    CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits,
+    OpArgs, OpDecl, OpError, OpIndex, Script,
 };
 use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
 
@@ -87,7 +87,8 @@ impl V8Engine {
     /// What its threads hold in V8, as they last told it: when they have had nothing to do for a while.
     pub fn census(&self) -> V8Census {
         let statuses = self.pool.statuses();
-        let sum = |of: fn(&WorkerStatus) -> &AtomicUsize| statuses.iter().map(|status| of(status).load(Ordering::Relaxed)).sum();
+        let sum =
+            |of: fn(&WorkerStatus) -> &AtomicUsize| statuses.iter().map(|status| of(status).load(Ordering::Relaxed)).sum();
         V8Census {
             threads: statuses.len(),
             native_contexts: sum(|status| &status.native_contexts),
@@ -167,6 +168,9 @@ impl IsolateDriver for V8Engine {
         hand_off: HandOff,
         cancel: &CancellationToken,
     ) -> Result<CallValue, IsolateError> {
+        if request.limits.isolation == Isolation::Process {
+            return Err(IsolateError::no_process_level(self.name()));
+        }
         let CallRequest { script, function, pass_ctx, args, limits } = request;
         let task = Task::Call { function, pass_ctx, args };
         match self.run(script, task, limits, ctx, hand_off, cancel).await? {

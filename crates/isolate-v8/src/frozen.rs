@@ -114,7 +114,12 @@ fn body_of(scope: &mut v8::PinScope<'_, '_>, script: &Script, plan: &Plan, name:
     }
 }
 
-fn wrap(scope: &mut v8::PinScope<'_, '_>, file: &str, code: &str, column: i32) -> Result<v8::Global<v8::Function>, JsException> {
+fn wrap(
+    scope: &mut v8::PinScope<'_, '_>,
+    file: &str,
+    code: &str,
+    column: i32,
+) -> Result<v8::Global<v8::Function>, JsException> {
     v8::scope!(let scope, scope);
     v8::tc_scope!(let scope, scope);
     let made = (|| {
@@ -122,7 +127,8 @@ fn wrap(scope: &mut v8::PinScope<'_, '_>, file: &str, code: &str, column: i32) -
         let code = v8::String::new(scope, code)?;
         let origin = load::origin(scope, file, false, column);
         let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-        let (options, reason) = (v8::script_compiler::CompileOptions::NoCompileOptions, v8::script_compiler::NoCacheReason::NoReason);
+        let (options, reason) =
+            (v8::script_compiler::CompileOptions::NoCompileOptions, v8::script_compiler::NoCacheReason::NoReason);
         let function = v8::script_compiler::compile_function(scope, &mut source, &[], &[], options, reason)?;
         Some(v8::Global::new(scope, function))
     })();
@@ -146,9 +152,9 @@ fn without_exports(scope: &mut v8::PinScope<'_, '_>, script: &Script, name: &str
             continue;
         }
         let rest = code.get(at + "export".len()..)?.trim_start();
-        let declares = ["function", "async function", "class", "const", "let", "var"].into_iter().find(|word| {
-            rest.strip_prefix(word).is_some_and(|after| !after.starts_with(is_name_part))
-        })?;
+        let declares = ["function", "async function", "class", "const", "let", "var"]
+            .into_iter()
+            .find(|word| rest.strip_prefix(word).is_some_and(|after| !after.starts_with(is_name_part)))?;
         if matches!(declares, "const" | "let" | "var") {
             let declared: String = rest.get(declares.len()..)?.trim_start().chars().take_while(|c| is_name_part(*c)).collect();
             offers |= declared == name;
@@ -174,7 +180,6 @@ fn is_keyword(scope: &mut v8::PinScope<'_, '_>, script: &Script, at: usize) -> b
     v8::tc_scope!(let scope, scope);
     compile(scope, &script.name, &code, true).is_none()
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -98,7 +98,11 @@ pub(crate) fn load<'s>(
 }
 
 /// The script in this context; compiled once per isolate.
-fn classic<'s>(scope: &mut v8::PinScope<'s, '_>, script: &Script, known: &Known) -> Result<v8::Local<'s, v8::Script>, JsException> {
+fn classic<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    script: &Script,
+    known: &Known,
+) -> Result<v8::Local<'s, v8::Script>, JsException> {
     let compiled = known.compiled.borrow().clone();
     if let Some(compiled) = compiled {
         return Ok(v8::Local::new(scope, compiled).bind_to_current_context(scope));
@@ -212,7 +216,11 @@ fn no_import<'s>(
 }
 
 /// The names of a fresh context's global object; they are the same in every context of the isolate.
-fn global_names(scope: &mut v8::PinScope<'_, '_>, state: &ThreadState, global: v8::Local<'_, v8::Object>) -> Rc<BTreeSet<String>> {
+fn global_names(
+    scope: &mut v8::PinScope<'_, '_>,
+    state: &ThreadState,
+    global: v8::Local<'_, v8::Object>,
+) -> Rc<BTreeSet<String>> {
     let known = state.global_names.borrow().clone();
     known.unwrap_or_else(|| {
         let found: Rc<BTreeSet<String>> = Rc::new(names(scope, global).into_iter().collect());

@@ -6,8 +6,8 @@
 use v8::MapFnTo;
 
 use crate::objects::{self, FIELDS};
-use crate::{globals, ops};
 use crate::spaces::Spaces;
+use crate::{globals, ops};
 use greenroom_boundary::isolate::{OpDecl, OpKind};
 
 /// The host functions.
@@ -67,6 +67,8 @@ pub(crate) fn parts<'s>(
             let later = function(scope, all.op_async, &format!("{name}Async"), data, decl.min_args)?;
             put(scope, row, "later", later)?;
         }
+        let property = v8::Boolean::new(scope, decl.path.contains(".*.") && decl.min_args == 1);
+        put(scope, row, "property", property.into())?;
         methods.set_index(scope, u32::try_from(index).ok()?, row.into())?;
     }
     let objects = v8::Array::new(scope, 0);
@@ -112,7 +114,12 @@ fn function<'s>(
     Some(function.into())
 }
 
-fn put(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>, name: &str, value: v8::Local<'_, v8::Value>) -> Option<()> {
+fn put(
+    scope: &mut v8::PinScope<'_, '_>,
+    object: v8::Local<'_, v8::Object>,
+    name: &str,
+    value: v8::Local<'_, v8::Value>,
+) -> Option<()> {
     let key = v8::String::new(scope, name)?;
     object.create_data_property(scope, key.into(), value).map(|_| ())
 }

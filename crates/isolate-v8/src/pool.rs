@@ -61,7 +61,8 @@ impl Pool {
             let turn = {
                 let mut state = self.lock();
                 let fits = |worker: &WorkerHandle| worker.heap_bytes == Some(heap_bytes);
-                let ready = state.idle.iter().rposition(|worker| fits(worker) && worker.status.is_ready.load(Ordering::Acquire));
+                let ready =
+                    state.idle.iter().rposition(|worker| fits(worker) && worker.status.is_ready.load(Ordering::Acquire));
                 let fitting = ready.or_else(|| state.idle.iter().position(fits));
                 if fitting.is_some() && ready.is_none() {
                     self.add_companion(&mut state, heap_bytes);

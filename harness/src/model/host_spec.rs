@@ -166,6 +166,9 @@ pub struct PolicySpec {
     /// Limits of hook scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_limits: Option<ScriptLimitsSpec>,
+    /// How far the calls of a script are kept apart (default `context`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// How much a result tells of what hooks changed (default `content`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteSpec>,
@@ -181,6 +184,28 @@ pub enum NoteSpec {
     Meta,
     /// Nothing: only trace and audit tell.
     Off,
+}
+
+/// How far the calls of a script are kept apart. None sees what another one left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationSpec {
+    /// One frozen context per script, its top level run anew for each call: fastest.
+    Frozen,
+    /// A fresh context for each call.
+    Context,
+    /// A fresh engine instance for each call.
+    Isolate,
+}
+
+impl From<IsolationSpec> for greenroom_boundary::isolate::Isolation {
+    fn from(spec: IsolationSpec) -> Self {
+        match spec {
+            IsolationSpec::Frozen => Self::Frozen,
+            IsolationSpec::Context => Self::Context,
+            IsolationSpec::Isolate => Self::Isolate,
+        }
+    }
 }
 
 /// Repeating failed tool calls.

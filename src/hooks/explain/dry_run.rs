@@ -10,12 +10,12 @@ use greenroom_harness::trace::TraceLog;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Call, METHOD};
+use super::Call;
 use crate::Host;
 use crate::agents::{Session, TurnTree};
 use crate::config::{HostConfig, ServerKind};
 use crate::context::OutputStream;
-use crate::hooks::{Exchange, HookBinding, HookTable, HookTarget, Message, MutationRecord, Side};
+use crate::hooks::{Exchange, HookBinding, HookTarget, Message, MutationRecord, Side};
 use crate::router::CallContext;
 use crate::sessions::{RootId, RootSession};
 
@@ -72,6 +72,15 @@ fn is_own(config: &HostConfig, target: &HookTarget) -> bool {
     matches!(kind, Some(ServerKind::Script(_) | ServerKind::BuiltIn))
 }
 
+/// The parameters of the sample: for calls and prompts `arguments` are the arguments, else all parameters there are.
+fn sample(call: &Call, arguments: &Value) -> Value {
+    match call.method.as_str() {
+        "tools/call" | "prompts/get" => json!({"name": call.upstream, "arguments": arguments}),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => json!({"uri": call.upstream}),
+        _ => arguments.clone(),
+    }
+}
+
 /// Runs the request hooks of a call. `log` is the sink of the drivers' tracer.
 pub async fn dry_run(
     config: &HostConfig,
@@ -81,7 +90,7 @@ pub async fn dry_run(
     drivers: Drivers,
     log: &TraceLog,
 ) -> DryRun {
-    let chain = HookTable::new(&config.hooks).chain(&call.server, METHOD, &call.upstream, &[]);
+    let chain = call.chain(config);
     let (asked, left): (Vec<HookBinding>, Vec<HookBinding>) =
         chain.request.into_iter().partition(|hook| live || is_own(config, &hook.target));
     let tracer = drivers.tracer.clone();
@@ -99,7 +108,7 @@ pub async fn dry_run(
     let runner = core.router.hook_runner(&cx);
     let exchange =
         Exchange { runner: &runner, tracer: &tracer, scope: &cx.scope, agent: None, span, boundary: &boundary, depth: 0 };
-    let message = Message::request(METHOD, json!({"name": call.upstream, "arguments": arguments}));
+    let message = Message::request(&call.method, sample(call, arguments));
     let result = exchange.run(&asked, Side::Request, message, &mut MutationRecord::default()).await;
     host.shutdown().await;
     let steps = log.events().into_iter().filter_map(|event| match event.kind {

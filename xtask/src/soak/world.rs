@@ -78,6 +78,7 @@ fn drivers(engine: &Arc<dyn IsolateDriver>) -> anyhow::Result<Drivers> {
     let servers = [(ServerName::new("shop"), in_memory)].into_iter().collect();
     Ok(Drivers {
         llm: Arc::new(DenyLlm),
+        audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         mcp: Arc::new(McpSwitch::new(servers).otherwise(Arc::new(real))),
         cli: Arc::new(ConfinedCli::new(clock.clone(), environment).kept_by(keeper)),
         isolate: engine.clone(),

@@ -33,7 +33,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use serde_json::Value;
 
-use crate::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, Isolation, JsException, Limits, Script};
+use crate::isolate::{
+    CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, Isolation, JsException, Limits, PassCtx, Script,
+};
 use crate::{BoxFuture, CancellationToken, RawJson};
 
 pub use ctx::{TABLE, TestCtx, WhenSlow};
@@ -46,7 +48,11 @@ pub const DIFFERENCES: &[(&str, &str, &str)] = &[
         "errors::thrown_null",
         "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
     ),
-    ("v8 frozen", "values::globals_do_not_survive", "the global object is frozen: what a script assigns there is not kept even for the call"),
+    (
+        "v8 frozen",
+        "values::globals_do_not_survive",
+        "the global object is frozen: what a script assigns there is not kept even for the call",
+    ),
 ];
 
 /// An engine made with [`TABLE`], and how it hands over.
@@ -110,7 +116,7 @@ pub(crate) struct Shot {
     under: EngineUnderTest,
     code: Arc<Script>,
     function: String,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: Vec<RawJson>,
     limits: Limits,
     ctx: Arc<TestCtx>,
@@ -132,7 +138,7 @@ impl EngineUnderTest {
             under: self.clone(),
             code: Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) }),
             function: "f".to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: Vec::new(),
             limits: Limits { cpu: Duration::from_secs(20), isolation: self.isolation, ..Limits::default() },
             ctx: Arc::new(TestCtx::default()),
@@ -173,7 +179,12 @@ impl Shot {
     }
 
     pub(crate) fn no_ctx(mut self) -> Self {
-        self.pass_ctx = false;
+        self.pass_ctx = PassCtx::No;
+        self
+    }
+
+    pub(crate) fn ctx_last(mut self) -> Self {
+        self.pass_ctx = PassCtx::Last;
         self
     }
 

@@ -111,7 +111,13 @@ impl World {
         args: Vec<RawJson>,
         limits: Limits,
     ) -> Result<CallValue, IsolateError> {
-        let request = CallRequest { script: Arc::clone(script), function: function.to_owned(), pass_ctx: true, args, limits };
+        let request = CallRequest {
+            script: Arc::clone(script),
+            function: function.to_owned(),
+            pass_ctx: greenroom_boundary::isolate::PassCtx::First,
+            args,
+            limits,
+        };
         let never = CancellationToken::new();
         self.runtime.block_on(self.engine.call(request, Arc::new(Host), HandOff::Strict, &never))
     }

@@ -83,7 +83,7 @@ fn nothing_bleeds(isolation: Isolation) {
 fn ordinary_scripts_work_frozen(code: &str, wanted: serde_json::Value) {
     let world = world(Isolation::Frozen);
     let mut request = world.request(code);
-    request.pass_ctx = false;
+    request.pass_ctx = greenroom_boundary::isolate::PassCtx::No;
     for _ in 0..3 {
         assert_eq!(json(world.call_with(request.clone(), Arc::new(TestCtx::default()))), wanted);
     }
@@ -92,7 +92,15 @@ fn ordinary_scripts_work_frozen(code: &str, wanted: serde_json::Value) {
 #[test_matrix([Isolation::Frozen, Isolation::Context, Isolation::Isolate])]
 fn what_is_no_function_is_none(isolation: Isolation) {
     let world = world(isolation);
-    for code in ["const f = () => 1", "class f {}", "let f = 1", "{ let f = () => 1 }", "function g() { function f() {} }", "// function f() {}", "export class f {}"] {
+    for code in [
+        "const f = () => 1",
+        "class f {}",
+        "let f = 1",
+        "{ let f = () => 1 }",
+        "function g() { function f() {} }",
+        "// function f() {}",
+        "export class f {}",
+    ] {
         assert!(matches!(world.call(code), Ok(CallValue::NoSuchFunction)), "{code}");
     }
     let mut request = world.request("function f() {}");
@@ -106,7 +114,11 @@ fn what_is_no_function_is_none(isolation: Isolation) {
 #[test_matrix([Isolation::Frozen, Isolation::Context, Isolation::Isolate])]
 fn positions_are_those_of_the_file(isolation: Isolation) {
     let world = world(isolation);
-    for (code, column) in [("function f() { null.x }", 21), ("export function f() { null.x }", 28), ("\n function f() { null.x } export { f }", 22)] {
+    for (code, column) in [
+        ("function f() { null.x }", 21),
+        ("export function f() { null.x }", 28),
+        ("\n function f() { null.x } export { f }", 22),
+    ] {
         let exception = world.thrown(code);
         let line = if code.starts_with('\n') { 2 } else { 1 };
         assert_eq!(exception.frames.first().map(|frame| (frame.line, frame.column)), Some((line, column)), "{code}");
@@ -117,7 +129,9 @@ fn positions_are_those_of_the_file(isolation: Isolation) {
 #[test_matrix([Isolation::Frozen, Isolation::Context, Isolation::Isolate])]
 fn a_top_level_asks_its_own_call(isolation: Isolation) {
     let world = world(isolation);
-    let same = script("const drawn = [Math.random(), Date.now()]; console.log('loading'); function f() { return [...drawn, Math.random()] }");
+    let same = script(
+        "const drawn = [Math.random(), Date.now()]; console.log('loading'); function f() { return [...drawn, Math.random()] }",
+    );
     for _ in 0..6 {
         let mut request = world.request("");
         request.script = Arc::clone(&same);
@@ -131,7 +145,9 @@ fn a_top_level_asks_its_own_call(isolation: Isolation) {
 #[test]
 fn running_ahead_shows_nowhere() {
     let world = world(Isolation::Context);
-    let same = script("const order = []; Promise.resolve().then(() => order.push('job')); let n = 0; async function f() { order.push('call'); await null; return [order, n++] }");
+    let same = script(
+        "const order = []; Promise.resolve().then(() => order.push('job')); let n = 0; async function f() { order.push('call'); await null; return [order, n++] }",
+    );
     for _ in 0..8 {
         let mut request = world.request("");
         request.script = Arc::clone(&same);

