@@ -42,6 +42,9 @@ async fn the_python_client_is_served_and_sigterm_ends_everything() {
     let url = server.line_after(SERVES);
     let served = program(&tool("python/bin/python"), ["examples/outside_client.py", &url]).success();
     assert!(stdout(&served).contains("agent, hook and external server answered"), "{}", stdout(&served));
+    // That client's session has ended, and its servers with it: another one has its own.
+    let session = Session::open(&url).await;
+    session.request(&call_tool(2, "get_current_time", json!({"timezone": "UTC"}))).await;
     let children = descendants(server.pid());
     assert!(!children.is_empty(), "the time server runs");
     server.signal(Signal::SIGTERM);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use greenroom::drivers::SystemClock;
 use greenroom::drivers::mcp::{RealMcp, RealMcpLimits};
 use greenroom::drivers::sandbox::ChildEnvironment;
@@ -15,6 +16,7 @@ use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::mcp::{Frame, FrameDuplex, McpError, McpTarget, ServerAddress};
 use greenroom_boundary::{CancellationToken, Credentials, McpConnector, ServerName};
 use greenroom_mocks::VirtualClock;
+use greenroom_wire::{IncomingRequest, Peer, PeerHandler, PeerOptions, RawJson, RequestOptions, RpcError};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use test_case::test_case;
@@ -190,6 +192,35 @@ async fn results_of_any_size_arrive_whole_and_one_beyond_the_limit_fails_alone()
     assert_eq!(connection.source.lost_id().as_deref(), Some("7"));
     assert_eq!(result(&mut connection, "echo", json!({ "text": "on" })).await, json!({ "text": "on" }));
     connection.sink.close().await;
+}
+
+#[tokio::test]
+async fn calls_side_by_side_never_mix_their_bytes() {
+    struct Silent;
+
+    #[async_trait]
+    impl PeerHandler for Silent {
+        async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+            Err(RpcError::method_not_found(&request.method))
+        }
+    }
+
+    let options = PeerOptions { clock: Arc::new(SystemClock::new()), name: "reference".to_owned() };
+    let peer = Peer::start(open(&connector(), &reference(&[])).await, Arc::new(Silent), options);
+    let calls = (0..8).map(|number| {
+        let peer = peer.clone();
+        async move {
+            let text = format!("{number}é").repeat(100_000);
+            let params = json!({ "name": "digest", "arguments": { "text": text } });
+            let params = serde_json::value::to_raw_value(&params).unwrap();
+            let answer = peer.request("tools/call", Some(params), RequestOptions::default()).await.unwrap();
+            let answer: Value = serde_json::from_str(answer.get()).unwrap();
+            let expected = json!({ "bytes": text.len(), "sha256": hex::encode(Sha256::digest(text.as_bytes())) });
+            assert_eq!(answer["structuredContent"], expected, "call {number}");
+        }
+    });
+    futures::future::join_all(calls).await;
+    peer.close().await;
 }
 
 #[derive(Clone, Copy)]
