@@ -14,6 +14,7 @@ mod laws;
 mod lists;
 mod memory;
 mod names;
+mod native_servers;
 mod output;
 mod rehearsal;
 mod reload;
