@@ -47,9 +47,14 @@ pub struct HostCore {
     uses: TaskTracker,
 }
 
+/// Makes a server that the embedding program brings along. It is asked once per config, when the server is first needed.
+pub type NativeFactory = Arc<dyn Fn() -> Arc<dyn Server> + Send + Sync>;
+
 /// What a host keeps when its config changes.
 #[derive(Default)]
 pub struct HostState {
+    /// The embedding program's servers.
+    natives: BTreeMap<ServerName, NativeFactory>,
     /// What persons and teams keep over conversations.
     pub people: People,
     /// The session tree of the host's own turns.
@@ -72,18 +77,22 @@ impl Drop for ActiveTurn {
 
 impl HostCore {
     fn new(
-        config: HostConfig,
+        mut config: HostConfig,
         drivers: Drivers,
         hand_off: HandOff,
         state: Arc<HostState>,
         before: Option<&HostCore>,
     ) -> Arc<Self> {
+        for name in state.natives.keys() {
+            let entry = config.servers.entry(name.clone());
+            entry.or_insert_with(|| ServerConfig::plain(ServerKind::BuiltIn)).kind = ServerKind::BuiltIn;
+        }
         for (name, value) in &config.secrets {
             drivers.credentials.register(name.clone(), value.clone());
         }
         Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
             router: {
-                let made = factories(&config, &drivers, core);
+                let made = factories(&config, &drivers, &state.natives, core);
                 Router::new(&config, made, drivers.clone(), before.map(|before| &before.router))
             },
             scripts: ScriptLibrary::default(),
@@ -141,7 +150,20 @@ impl fmt::Debug for Host {
 impl Host {
     /// Sets a host up. Nothing is connected and no script is read until it is needed.
     pub fn start(config: HostConfig, drivers: Drivers, hand_off: HandOff) -> Self {
-        let core = HostCore::new(config, drivers, hand_off, Arc::default(), None);
+        Self::start_with(config, drivers, hand_off, [])
+    }
+
+    /// The same with servers of the embedding program, called in its own process. Each stands behind the config's entry of
+    /// its name, whatever that entry says of a command, an address or a script; hooks, overrides and the deadline of the
+    /// entry count. A name without an entry gets a plain one. They stay when the config is replaced.
+    pub fn start_with(
+        config: HostConfig,
+        drivers: Drivers,
+        hand_off: HandOff,
+        natives: impl IntoIterator<Item = (ServerName, NativeFactory)>,
+    ) -> Self {
+        let state = HostState { natives: natives.into_iter().collect(), ..HostState::default() };
+        let core = HostCore::new(config, drivers, hand_off, Arc::new(state), None);
         Self(Arc::new(Generations::new(core)))
     }
 
@@ -188,10 +210,19 @@ fn failed(failure: TurnFailure, cancel: &CancellationToken) -> TurnReply {
     TurnReply { outcome, text: String::new(), data: Value::Null, error: Some(error) }
 }
 
-fn factories(config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Vec<(ServerName, ServerConfig, Factory)> {
+fn factories(
+    config: &HostConfig,
+    drivers: &Drivers,
+    natives: &BTreeMap<ServerName, NativeFactory>,
+    core: &Weak<HostCore>,
+) -> Vec<(ServerName, ServerConfig, Factory)> {
     let mut all: Vec<(ServerName, ServerConfig, Factory)> = Vec::new();
     for (name, server) in &config.servers {
-        all.push((name.clone(), server.clone(), factory(name, server, config, drivers, core)));
+        let make: Factory = match natives.get(name).cloned() {
+            Some(native) => Box::new(move || Ok(native())),
+            None => factory(name, server, config, drivers, core),
+        };
+        all.push((name.clone(), server.clone(), make));
     }
     for agent in config.agents.keys() {
         let (core, id) = (core.clone(), agent.clone());

@@ -15,6 +15,7 @@ mod laws;
 mod lists;
 mod memory;
 mod names;
+mod native_servers;
 mod output;
 mod rehearsal;
 mod reload;
