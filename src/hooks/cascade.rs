@@ -4,6 +4,8 @@
 //! skipped. Validators all judge, and every refusal is reported: the first decides, the rest are attached. An audit hook's
 //! word is recorded, never applied. Deliberately no retry: a hook that fails has failed.
 
+use std::borrow::Borrow;
+
 use async_trait::async_trait;
 use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
 use greenroom_boundary::{AgentId, Scope, SpanId, Tracer};
@@ -51,7 +53,7 @@ impl Exchange<'_> {
     /// Runs one side of a chain and returns the message that goes on.
     pub async fn run(
         &self,
-        hooks: &[HookBinding],
+        hooks: &[impl Borrow<HookBinding> + Sync],
         side: Side,
         message: Message,
         record: &mut MutationRecord,
@@ -62,7 +64,7 @@ impl Exchange<'_> {
     /// Runs a chain over anything that hooks look at and returns the value that goes on.
     pub(crate) async fn run_phase<S: Subject>(
         &self,
-        hooks: &[HookBinding],
+        hooks: &[impl Borrow<HookBinding> + Sync],
         phase: HookPhase,
         value: S,
         record: &mut MutationRecord,
@@ -71,6 +73,7 @@ impl Exchange<'_> {
         let mut failures = Vec::new();
         let mut value_is_lost = false;
         for hook in hooks {
+            let hook: &HookBinding = hook.borrow();
             if phase == HookPhase::Response && hook.matcher.call_on_error.is_some_and(|wanted| wanted != current.is_error()) {
                 continue;
             }

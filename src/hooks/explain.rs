@@ -194,8 +194,8 @@ pub fn explain(config: &HostConfig, call: &Call) -> Explanation {
         method: call.method.clone(),
         name: call.upstream.clone(),
         before: session.iter().map(asked).collect(),
-        request: chain.request.iter().map(asked).collect(),
-        response: chain.response.iter().map(asked).collect(),
+        request: chain.request.iter().map(|hook| asked(hook)).collect(),
+        response: chain.response.iter().map(|hook| asked(hook)).collect(),
         not_asked: not_asked(config, call),
     }
 }

@@ -14,17 +14,17 @@ use crate::config::{HookDeclaration, HostConfig};
 /// All message hooks, by server and for the host, each list in running order.
 #[derive(Clone, Debug, Default)]
 pub struct HookTable {
-    servers: BTreeMap<ServerName, Arc<[HookBinding]>>,
-    host: Arc<[HookBinding]>,
+    servers: BTreeMap<ServerName, Vec<Arc<HookBinding>>>,
+    host: Vec<Arc<HookBinding>>,
 }
 
 /// The hooks of one call, captured when it is issued.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// Before it is sent.
-    pub request: Vec<HookBinding>,
+    pub request: Vec<Arc<HookBinding>>,
     /// After the answer came.
-    pub response: Vec<HookBinding>,
+    pub response: Vec<Arc<HookBinding>>,
 }
 
 impl Chain {
@@ -33,10 +33,11 @@ impl Chain {
         self.request.is_empty() && self.response.is_empty()
     }
 
-    fn of(hooks: &[HookBinding], method: &str, name: &str, running: &[String]) -> Self {
+    fn of(hooks: &[Arc<HookBinding>], method: &str, name: &str, running: &[String]) -> Self {
         let matching = |side: Side| {
-            let wanted =
-                |hook: &&HookBinding| hook.side == side && hook.matcher.matches(method, name) && !running.contains(&hook.id);
+            let wanted = |hook: &&Arc<HookBinding>| {
+                hook.side == side && hook.matcher.matches(method, name) && !running.contains(&hook.id)
+            };
             hooks.iter().filter(wanted).cloned().collect()
         };
         Self { request: matching(Side::Request), response: matching(Side::Response) }
@@ -50,8 +51,8 @@ impl HookTable {
         for declaration in declarations {
             by_server.entry(declaration.server.clone()).or_default().push(declaration.binding.clone());
         }
-        let servers = by_server.into_iter().map(|(server, hooks)| (server, in_order(hooks).into())).collect();
-        Self { servers, host: Arc::default() }
+        let servers = by_server.into_iter().map(|(server, hooks)| (server, shared(hooks))).collect();
+        Self { servers, host: Vec::new() }
     }
 
     /// The whole table of a config.
@@ -62,7 +63,7 @@ impl HookTable {
     /// Adds the hooks on messages of outside clients.
     #[must_use]
     pub fn with_host(mut self, hooks: &[HookBinding]) -> Self {
-        self.host = in_order(hooks.to_vec()).into();
+        self.host = shared(hooks.to_vec());
         self
     }
 
@@ -76,6 +77,11 @@ impl HookTable {
     pub fn host_chain(&self, method: &str, name: &str) -> Chain {
         Chain::of(&self.host, method, name, &[])
     }
+}
+
+/// Hooks in the order in which they run, ready to be captured by many calls.
+fn shared(hooks: Vec<HookBinding>) -> Vec<Arc<HookBinding>> {
+    in_order(hooks).into_iter().map(Arc::new).collect()
 }
 
 /// Hooks in the order in which they run.

@@ -88,7 +88,7 @@ fn message_hooks(config: &HostConfig, reach: &Reach, all: &mut Vec<DeclaredHook>
         for (method, name) in samples(config, server) {
             let chain = table.chain(server, &method, &name, &[]);
             for side in [chain.request, chain.response] {
-                let places: Vec<usize> = side.iter().filter_map(place).collect();
+                let places: Vec<usize> = side.iter().filter_map(|hook| place(hook)).collect();
                 for (later, hook) in places.iter().enumerate() {
                     let earlier = places[..later].iter().filter(|earlier| meet(own[**earlier], own[*hook]));
                     before.entry(*hook).or_default().extend(earlier);

@@ -109,7 +109,7 @@ impl Walk<'_> {
         for (method, name) in samples(self.config, server).into_iter().filter(|(method, _)| method == CALL) {
             let chain = self.table.chain(server, &method, &name, running);
             for hook in chain.request.iter().chain(&chain.response) {
-                let known = self.found.messages.iter_mut().find(|(known, binding, _)| known == server && binding == hook);
+                let known = self.found.messages.iter_mut().find(|(known, binding, _)| known == server && binding == hook.as_ref());
                 if let Some((.., depths)) = known {
                     depths.insert(running.len());
                 }

@@ -38,7 +38,12 @@ impl HookRunner for RouterHooks<'_> {
         if output.value.is_null() || is_broken_json(&output.value) {
             return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
         }
-        Ok(structured(&output.value).or_else(|| other_json(&output.value)))
+        let mut value = output.value;
+        // Taken, not copied: nobody else sees this result.
+        match value.get_mut("structuredContent").map(Value::take).filter(|structured| !structured.is_null()) {
+            Some(structured) => Ok(Some(structured)),
+            None => Ok(structured(&value).or_else(|| other_json(&value))),
+        }
     }
 }
 

@@ -137,7 +137,7 @@ impl Router {
         let mut record = MutationRecord::default();
         record.keep_statuses(entry.is_some());
         let result = if chain.is_empty() {
-            self.send(cx, &handle, span, &message, raw).await
+            self.send(cx, &handle, span, message, raw).await
         } else {
             self.hooked(cx, (server, slot, &handle), span, &chain, (message, raw), &mut record).await
         };
@@ -177,11 +177,12 @@ impl Router {
             let other = subject(&message);
             permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
         }
-        let answer = self.send(cx, server, span, &message, raw_params).await;
         if chain.response.is_empty() {
+            let answer = self.send(cx, server, span, message, raw_params).await;
             return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
         }
-        let mut response = message;
+        let mut response = message.clone();
+        let answer = self.send(cx, server, span, message, raw_params).await;
         let mut failure = None;
         let mut raw = None;
         match answer {
@@ -220,12 +221,17 @@ impl Router {
         cx: &CallContext,
         server: &Arc<dyn Server>,
         span: SpanId,
-        message: &Message,
+        message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        let inner = cx.inside(span);
+        if !self.drivers.tracer.enabled() {
+            let request = ServerRequest { method: message.method, params: message.params, raw, sent: Box::new(|| {}) };
+            return server.request(&inner, request).await;
+        }
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
-        let sent = self.sent(cx, &boundary, span, message, left.clone());
+        let sent = self.sent(cx, &boundary, span, &message, left.clone());
         let open = OpenExchange {
             tracer: self.drivers.tracer.clone(),
             scope: cx.scope.clone(),
@@ -235,8 +241,7 @@ impl Router {
             method: message.method.clone(),
             left,
         };
-        let inner = cx.within(span);
-        let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), raw, sent };
+        let request = ServerRequest { method: message.method, params: message.params, raw, sent };
         let result = server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
@@ -246,9 +251,6 @@ impl Router {
     }
 
     fn sent(&self, cx: &CallContext, boundary: &str, span: SpanId, message: &Message, left: Arc<AtomicBool>) -> Sent {
-        if !self.drivers.tracer.enabled() {
-            return Box::new(|| {});
-        }
         let event = EventKind::Request {
             span,
             parent: cx.parent,

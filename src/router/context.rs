@@ -82,6 +82,12 @@ impl CallContext {
         }
     }
 
+    /// The context in which a server is asked: as the caller's, inside `span`. A server that wants to end what it begins makes
+    /// a token of its own below this one.
+    pub(super) fn inside(&self, span: SpanId) -> Self {
+        Self { parent: Some(span), ..self.clone() }
+    }
+
     /// The context of a call inside `span`.
     #[must_use]
     pub fn within(&self, span: SpanId) -> Self {

@@ -3,6 +3,8 @@
 //! Invariant: the called server is not contacted; without `live`, no external server and no model is either. A hook whose
 //! target is one is named as not run. Deliberately no response side: there is no answer to look at.
 
+use std::sync::Arc;
+
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::{EventKind, HookVerdict};
 use greenroom_boundary::{CancellationToken, Drivers, Scope};
@@ -91,7 +93,7 @@ pub async fn dry_run(
     log: &TraceLog,
 ) -> DryRun {
     let chain = call.chain(config);
-    let (asked, left): (Vec<HookBinding>, Vec<HookBinding>) =
+    let (asked, left): (Vec<Arc<HookBinding>>, Vec<Arc<HookBinding>>) =
         chain.request.into_iter().partition(|hook| live || is_own(config, &hook.target));
     let tracer = drivers.tracer.clone();
     let host = Host::start(if live { config.clone() } else { offline(config) }, drivers, HandOff::Concurrent);
@@ -118,7 +120,7 @@ pub async fn dry_run(
         _ => None,
     });
     let steps = steps.collect();
-    let not_run = left.into_iter().map(|hook| hook.id).collect();
+    let not_run = left.into_iter().map(|hook| hook.id.clone()).collect();
     match result {
         Ok(message) => DryRun { steps, not_run, params: Some(message.params), refused: None },
         Err(failure) => DryRun { steps, not_run, params: None, refused: Some(failure.message) },
