@@ -3,6 +3,8 @@
 //! Invariant: a host reaches the world through its drivers alone, and when it is shut down nothing of it is left.
 //! Deliberately no reading of files or environment here.
 
+mod reload;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,6 +16,7 @@ use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{AgentId, CancellationToken, Drivers, Scope, ServerName};
 use greenroom_harness::host::{Leftovers, TurnError, TurnReply, TurnRequest};
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 
 use crate::agents::{AgentServer, Session, TurnFailure, TurnInput, TurnTree, run_turn};
 use crate::config::{HostConfig, ServerConfig, ServerKind};
@@ -22,6 +25,9 @@ use crate::router::{CallContext, CallError, ExternalServer, Factory, Router, Ser
 use crate::scripts::ScriptLibrary;
 use crate::servers::{MetaServer, PROMPTS_SERVER, PromptsServer, ScriptServer, SystemServer};
 use crate::sessions::{RootId, RootSession};
+
+use reload::Generations;
+pub use reload::{InUse, Reloaded};
 
 /// What every part of a running host shares.
 pub struct HostCore {
@@ -37,17 +43,25 @@ pub struct HostCore {
     pub hand_off: HandOff,
     /// What outlives a config.
     pub state: Arc<HostState>,
+    /// Turns and outside calls that run on this config.
+    uses: TaskTracker,
 }
+
+/// Makes a server that the embedding program brings along. It is asked once per config, when the server is first needed.
+pub type NativeFactory = Arc<dyn Fn() -> Arc<dyn Server> + Send + Sync>;
 
 /// What a host keeps when its config changes.
 #[derive(Default)]
 pub struct HostState {
+    /// The embedding program's servers.
+    natives: BTreeMap<ServerName, NativeFactory>,
     /// What persons and teams keep over conversations.
     pub people: People,
     /// The session tree of the host's own turns.
     pub own_root: Arc<RootSession>,
     active: Arc<AtomicUsize>,
-    roots: AtomicU64,
+    roots_begun: AtomicU64,
+    roots: Mutex<BTreeMap<RootId, Weak<RootSession>>>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
 }
 
@@ -62,6 +76,34 @@ impl Drop for ActiveTurn {
 }
 
 impl HostCore {
+    fn new(
+        mut config: HostConfig,
+        drivers: Drivers,
+        hand_off: HandOff,
+        state: Arc<HostState>,
+        before: Option<&HostCore>,
+    ) -> Arc<Self> {
+        for name in state.natives.keys() {
+            let entry = config.servers.entry(name.clone());
+            entry.or_insert_with(|| ServerConfig::plain(ServerKind::BuiltIn)).kind = ServerKind::BuiltIn;
+        }
+        for (name, value) in &config.secrets {
+            drivers.credentials.register(name.clone(), value.clone());
+        }
+        Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
+            router: {
+                let made = factories(&config, &drivers, &state.natives, core);
+                Router::new(&config, made, drivers.clone(), before.map(|before| &before.router))
+            },
+            scripts: ScriptLibrary::default(),
+            hand_off,
+            state,
+            uses: TaskTracker::new(),
+            config,
+            drivers,
+        })
+    }
+
     /// Whether a name is an agent's.
     pub fn is_agent(&self, name: &ServerName) -> bool {
         self.config.agents.contains_key(&AgentId::new(name.as_str()))
@@ -80,52 +122,59 @@ impl HostCore {
 
     /// Begins the session tree of an outside client.
     pub fn begin_session(&self) -> Arc<RootSession> {
-        RootSession::new(RootId(self.state.roots.fetch_add(1, Ordering::SeqCst) + 1))
+        let root = RootSession::new(RootId(self.state.roots_begun.fetch_add(1, Ordering::SeqCst) + 1));
+        self.state.roots.lock().unwrap_or_else(PoisonError::into_inner).insert(root.id, Arc::downgrade(&root));
+        root
     }
 
     /// Ends a session tree: its calls, its servers, its conversation `id`.
     pub async fn end_session(&self, root: &RootSession, id: &str) {
         root.ended.cancel();
+        self.state.roots.lock().unwrap_or_else(PoisonError::into_inner).remove(&root.id);
         self.router.close_root(root.id).await;
         self.state.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }
 
-/// A running host.
+/// A running host. Its config can be replaced: see [`Host::reload`].
 #[derive(Clone)]
-pub struct Host(Arc<HostCore>);
+pub struct Host(Arc<Generations>);
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Host({} agents, {} servers)", self.0.config.agents.len(), self.0.config.servers.len())
+        let config = &self.core().config;
+        write!(f, "Host({} agents, {} servers)", config.agents.len(), config.servers.len())
     }
 }
 
 impl Host {
     /// Sets a host up. Nothing is connected and no script is read until it is needed.
     pub fn start(config: HostConfig, drivers: Drivers, hand_off: HandOff) -> Self {
-        for (name, value) in &config.secrets {
-            drivers.credentials.register(name.clone(), value.clone());
-        }
-        let core = Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
-            router: Router::new(&config, factories(&config, &drivers, core), drivers.clone()),
-            scripts: ScriptLibrary::default(),
-            hand_off,
-            state: Arc::default(),
-            config,
-            drivers,
-        });
-        Self(core)
+        Self::start_with(config, drivers, hand_off, [])
     }
 
-    /// What every part of the host shares.
-    pub fn core(&self) -> &Arc<HostCore> {
-        &self.0
+    /// The same with servers of the embedding program, called in its own process. Each stands behind the config's entry of
+    /// its name, whatever that entry says of a command, an address or a script; hooks, overrides and the deadline of the
+    /// entry count. A name without an entry gets a plain one. They stay when the config is replaced.
+    pub fn start_with(
+        config: HostConfig,
+        drivers: Drivers,
+        hand_off: HandOff,
+        natives: impl IntoIterator<Item = (ServerName, NativeFactory)>,
+    ) -> Self {
+        let state = HostState { natives: natives.into_iter().collect(), ..HostState::default() };
+        let core = HostCore::new(config, drivers, hand_off, Arc::new(state), None);
+        Self(Arc::new(Generations::new(core)))
+    }
+
+    /// The host of the config that counts now. Whoever works on it for longer takes [`Host::enter`].
+    pub fn core(&self) -> Arc<HostCore> {
+        self.0.current()
     }
 
     /// Runs one turn of a person to its end.
     pub async fn turn(&self, turn: TurnRequest, cancel: &CancellationToken) -> TurnReply {
-        let core = &self.0;
+        let (core, _in_use) = self.enter();
         let scope = Scope::new(turn.id.clone());
         let body = json!({"agent": turn.agent, "user": turn.user, "metadata": turn.metadata});
         core.drivers.tracer.emit(&scope, None, EventKind::Stimulus { id: turn.id.clone(), method: "turn".to_owned(), body });
@@ -136,7 +185,8 @@ impl Host {
         let mut cx = CallContext::new(scope.clone(), core.state.own_root.clone(), session, tree, cancel.child_token());
         cx.metadata = metadata;
         let message = ChatMessage::text(Role::User, turn.user);
-        let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None, sample: None };
+        let input =
+            TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None, sample: None };
         let reply = match run_turn(core.clone(), cx, input).await {
             Ok(result) => TurnReply { outcome: Outcome::Ok, text: result.text, data: result.data, error: None },
             Err(failure) => failed(failure, cancel),
@@ -148,13 +198,10 @@ impl Host {
 
     /// Closes every connection and says what was still under way.
     pub async fn shutdown(&self) -> Leftovers {
-        let tasks = self.0.state.active.load(Ordering::SeqCst);
-        self.0.router.close().await;
-        Leftovers {
-            tasks,
-            connections: self.0.router.open_connections(),
-            handles: self.0.drivers.isolate.counters().live_handles,
-        }
+        let core = self.core();
+        let tasks = core.state.active.load(Ordering::SeqCst);
+        let connections = self.0.close().await;
+        Leftovers { tasks, connections, handles: core.drivers.isolate.counters().live_handles }
     }
 }
 
@@ -164,10 +211,19 @@ fn failed(failure: TurnFailure, cancel: &CancellationToken) -> TurnReply {
     TurnReply { outcome, text: String::new(), data: Value::Null, error: Some(error) }
 }
 
-fn factories(config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Vec<(ServerName, ServerConfig, Factory)> {
+fn factories(
+    config: &HostConfig,
+    drivers: &Drivers,
+    natives: &BTreeMap<ServerName, NativeFactory>,
+    core: &Weak<HostCore>,
+) -> Vec<(ServerName, ServerConfig, Factory)> {
     let mut all: Vec<(ServerName, ServerConfig, Factory)> = Vec::new();
     for (name, server) in &config.servers {
-        all.push((name.clone(), server.clone(), factory(name, server, config, drivers, core)));
+        let make: Factory = match natives.get(name).cloned() {
+            Some(native) => Box::new(move || Ok(native())),
+            None => factory(name, server, config, drivers, core),
+        };
+        all.push((name.clone(), server.clone(), make));
     }
     for agent in config.agents.keys() {
         let (core, id) = (core.clone(), agent.clone());
@@ -189,7 +245,11 @@ fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, driver
             })
         }
         ServerKind::Script(script) => {
-            Box::new(move || Ok(Arc::new(ScriptServer::new(core.clone(), name.clone(), script.clone())) as Arc<dyn Server>))
+            let isolation = server.isolation;
+            Box::new(move || {
+                let server = ScriptServer::new(core.clone(), name.clone(), script.clone()).kept_apart(isolation);
+                Ok(Arc::new(server) as Arc<dyn Server>)
+            })
         }
         ServerKind::BuiltIn if name.as_str() == "nanobot.system" => {
             Box::new(move || Ok(Arc::new(SystemServer::new(drivers.clone())) as Arc<dyn Server>))

@@ -13,9 +13,11 @@
 //! | CLI sandbox runner | [`cli::ScriptedCli`], [`cli::DenyCli`] | [`cli`] |
 //! | LLM connector | [`llm::ScriptedLlm`], [`llm::LlmSwitch`], [`llm::DenyLlm`] | [`llm`] |
 //! | isolate (script engine) | [`MockIsolate`] | [`isolate`] |
+//! | audit sink | [`audit::MemoryAudit`] | [`audit`] |
 //!
 //! Scripts say what they expect with the operators of [`pattern`].
 
+pub mod audit;
 pub mod cli;
 pub mod client;
 pub mod clock;

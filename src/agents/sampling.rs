@@ -122,8 +122,7 @@ pub(super) async fn answer(
         messages.extend(chat_messages(message).ok_or_else(|| bad("a message has no role or no content that is known here"))?);
     }
     let sample = Some(SampleSettings::read(&request.params));
-    let input =
-        TurnInput { agent: agent.clone(), messages, connector: None, via: Some(DelegateVia::Sampling), sample };
+    let input = TurnInput { agent: agent.clone(), messages, connector: None, via: Some(DelegateVia::Sampling), sample };
     (request.sent)();
     match run_turn(core, cx.clone(), input).await {
         Ok(turn) => Ok(result(&turn, agent).into()),

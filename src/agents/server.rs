@@ -16,7 +16,7 @@ use super::call::{FAILURE_KEY, TURN_KEY, VIA_KEY};
 use super::sampling::{self, SAMPLE};
 use super::{TurnFailure, TurnInput, TurnResult, run_turn};
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
 
 /// The name of an agent's tool.
 pub fn tool_name(agent: &AgentId) -> String {
@@ -40,6 +40,20 @@ impl AgentServer {
             .upgrade()
             .ok_or_else(|| CallError::Inner { code: "HOST_CLOSED".to_owned(), message: "the host is shutting down".to_owned() })
     }
+
+    fn tool(&self, core: &HostCore) -> Value {
+        let description = core.config.agents.get(&self.agent).and_then(|agent| agent.description.clone());
+        let description = description.unwrap_or_else(|| format!("Chat with the agent {}", self.agent));
+        json!({
+            "name": tool_name(&self.agent),
+            "description": description,
+            "inputSchema": {
+                "type": "object",
+                "properties": {"prompt": {"type": "string", "description": "What to say to the agent"}},
+                "required": ["prompt"],
+            },
+        })
+    }
 }
 
 #[async_trait]
@@ -48,28 +62,14 @@ impl Server for AgentServer {
         format!("agent.{}", self.agent)
     }
 
-    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
-        if method != "tools/list" {
-            return Ok(Vec::new());
-        }
-        let core = self.core()?;
-        let description = core.config.agents.get(&self.agent).and_then(|agent| agent.description.clone());
-        let description = description.unwrap_or_else(|| format!("Chat with the agent {}", self.agent));
-        Ok(vec![json!({
-            "name": tool_name(&self.agent),
-            "description": description,
-            "inputSchema": {
-                "type": "object",
-                "properties": {"prompt": {"type": "string", "description": "What to say to the agent"}},
-                "required": ["prompt"],
-            },
-        })])
-    }
-
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let core = self.core()?;
         if request.method == SAMPLE {
             return sampling::answer(core, cx, &self.agent, request).await;
+        }
+        if let Some(list) = ListMethod::parse(&request.method) {
+            (request.sent)();
+            return Ok(list.page(if list == ListMethod::Tools { vec![self.tool(&core)] } else { Vec::new() }));
         }
         let name = request.params["name"].as_str().unwrap_or_default();
         if request.method != "tools/call" || name != tool_name(&self.agent) {
@@ -116,18 +116,24 @@ impl AgentServer {
     }
 }
 
+/// A turn as anybody's tool result.
+pub(super) fn plain_result(text: &str, data: &Value) -> Value {
+    let text = match (text.is_empty(), data) {
+        (false, _) => text.to_owned(),
+        (true, Value::Null) => "[NO CONTENT]".to_owned(),
+        (true, data) => data.to_string(),
+    };
+    let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
+    if data.is_object() {
+        value["structuredContent"] = data.clone();
+    }
+    value
+}
+
 fn result_of(turn: Result<TurnResult, TurnFailure>, tells_all: bool) -> Value {
     match turn {
         Ok(turn) => {
-            let text = match (turn.text.is_empty(), &turn.data) {
-                (false, _) => turn.text.clone(),
-                (true, Value::Null) => "[NO CONTENT]".to_owned(),
-                (true, data) => data.to_string(),
-            };
-            let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
-            if turn.data.is_object() {
-                value["structuredContent"] = turn.data.clone();
-            }
+            let mut value = plain_result(&turn.text, &turn.data);
             if tells_all {
                 let whole = json!({"text": turn.text, "data": turn.data, "completion": turn.completion, "tools": turn.tools});
                 value["_meta"] = json!({TURN_KEY: whole});

@@ -21,6 +21,8 @@ use super::scripts::{CreateResponse, DelegateRequest, NextResponse, ScriptHook};
 use super::toolset::Toolset;
 use super::turn_hooks::TurnHooks;
 use crate::config::AgentConfig;
+use crate::context;
+use crate::hooks::{NoteMode, notes};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, OpenExchange, structured};
 
@@ -104,6 +106,7 @@ pub fn run_turn(core: Arc<HostCore>, cx: CallContext, input: TurnInput) -> BoxFu
         inner.scope = cx.tree.scope(&cx.scope, input.agent.as_str());
         inner.delegation.push(input.agent.clone());
         inner.agent = Some(input.agent.clone());
+        inner.permissions.clone_from(&agent.permissions);
         inner.tool_call = None;
         inner.timeout = None;
         let span = core.drivers.tracer.span();
@@ -177,6 +180,11 @@ impl Turn<'_> {
 
     async fn run(&mut self) -> Result<TurnResult, TurnFailure> {
         self.cx.parent = Some(self.span);
+        if let Some(source) = self.agent.instruction_source.take() {
+            let text = context::instructions(self.core, &self.cx, &source).await;
+            let text = text.map_err(|error| TurnFailure { code: error.code, message: error.message })?;
+            self.agent.instructions = vec![text];
+        }
         let hooks = TurnHooks { core: self.core, cx: &self.cx, span: self.span };
         self.agent = hooks.config(&self.agent).await?;
         let history =
@@ -350,7 +358,7 @@ impl Turn<'_> {
         let text = match self.tool_result(toolset, call, &mut record).await {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
-                let text = model_text(&result);
+                let text = model_text(&result, self.core.config.policy.note);
                 if failed {
                     record["error"] = json!(text);
                 } else {
@@ -430,10 +438,13 @@ fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What the model reads of a result: its structured content, else its text, else its content as JSON.
-fn model_text(result: &Value) -> String {
+/// What the model reads of a result: its structured content, else its text, else its content as JSON. That hooks changed it
+/// is said below structured content, too.
+fn model_text(result: &Value, note: NoteMode) -> String {
     if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
-        return value.to_string();
+        let told = if note == NoteMode::Content { notes(result) } else { [None, None] };
+        let lines: Vec<String> = std::iter::once(value.to_string()).chain(told.into_iter().flatten()).collect();
+        return lines.join("\n");
     }
     let items = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let texts: Vec<&str> = items.iter().filter_map(|item| item.get("text")?.as_str()).collect();

@@ -13,6 +13,7 @@ use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::NoTrace;
 use greenroom_wire::stdio::{self, StdioOptions};
 
+use super::reload::keep_up;
 use super::{EngineName, Engines, world};
 use crate::drivers::OsEntropy;
 use crate::http::HttpFront;
@@ -20,7 +21,9 @@ use crate::{Host, front};
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  greenroom serve -c greenroom.yaml\n  greenroom serve -c greenroom.yaml --stdio")]
+#[command(
+    after_help = "Examples:\n  greenroom serve -c greenroom.yaml\n  greenroom serve -c greenroom.yaml --stdio\n  kill -HUP PID    # read the config and the scripts again"
+)]
 pub(super) struct ServeArgs {
     /// The config.
     #[arg(short, long, default_value = "greenroom.yaml")]
@@ -34,6 +37,9 @@ pub(super) struct ServeArgs {
     /// Web origin that may call, besides loopback (repeatable).
     #[arg(long)]
     allow_origin: Vec<String>,
+    /// Keep the config as it was at the start: do not take it over anew when it or a script of it is saved, or at SIGHUP.
+    #[arg(long)]
+    no_reload: bool,
     /// Script engine.
     #[arg(long, value_enum)]
     engine: Option<EngineName>,
@@ -47,6 +53,9 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
         .block_on(async {
             let drivers = world::drivers(&config, engine, Arc::new(OsEntropy), Arc::new(NoTrace))?;
             let host = Host::start(config, drivers, HandOff::Concurrent);
+            if !args.no_reload {
+                tokio::spawn(keep_up(host.clone(), args.config.clone()));
+            }
             if args.stdio {
                 let duplex = stdio::duplex(tokio::io::stdin(), tokio::io::stdout(), &StdioOptions::new("client"));
                 tokio::select! {
@@ -57,18 +66,23 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
             } else {
                 let front = HttpFront::bind(&args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
                 eprintln!("greenroom serves MCP at {}", front.url());
-                let stop = CancellationToken::new();
-                let stopper = stop.clone();
-                tokio::spawn(async move {
-                    interrupted().await;
-                    stopper.cancel();
-                });
-                front.run(host.clone(), args.allow_origin.clone(), stop).await?;
+                front.run(host.clone(), args.allow_origin.clone(), stop_on_interrupt()).await?;
             }
             host.shutdown().await;
             Ok(ExitCode::SUCCESS)
         })
         .inspect(|_| runtime.shutdown_background())
+}
+
+/// Cancelled at SIGINT or SIGTERM.
+pub(super) fn stop_on_interrupt() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let stopper = stop.clone();
+    tokio::spawn(async move {
+        interrupted().await;
+        stopper.cancel();
+    });
+    stop
 }
 
 /// Completes at SIGINT or SIGTERM.

@@ -8,14 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::TraceSink;
-use greenroom_boundary::{Credentials, Drivers, Egress, Entropy, IsolateDriver, Tracer};
+use greenroom_boundary::{AuditSink, Clock, Credentials, Drivers, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
 
-use crate::config::{HostConfig, ServerKind, Variables, load_file};
+use crate::config::{AuditTarget, HostConfig, ServerKind, Variables, load_file};
+use crate::drivers::audit::{FileAudit, HttpAudit};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
-use crate::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
 use crate::drivers::{EgressPolicy, SystemClock};
 
 /// Starts the log on stderr.
@@ -53,14 +55,70 @@ pub(super) fn drivers(
     entropy: Arc<dyn Entropy>,
     sink: Arc<dyn TraceSink>,
 ) -> anyhow::Result<Drivers> {
-    let clock = Arc::new(SystemClock::new());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let credentials = Credentials::default();
     for (name, value) in &config.secrets {
         credentials.register(name.clone(), value.clone());
     }
-    let egress: Arc<dyn Egress> = Arc::new(egress_of(config)?);
-    let world = LlmWorld { egress: egress.clone(), clock: clock.clone(), credentials: credentials.clone() };
-    let providers: BTreeMap<String, ProviderSettings> = config
+    let reach = Reach::of(config, &clock, &credentials)?;
+    Ok(Drivers {
+        llm: reach.llm,
+        mcp: reach.mcp,
+        cli: Arc::new(
+            ConfinedCli::new(clock.clone(), ChildEnvironment::of_this_process()).kept_by(ChildKeeper::this_program()),
+        ),
+        isolate: engine,
+        tracer: Tracer::new(clock.clone(), sink),
+        clock,
+        entropy,
+        egress: reach.egress,
+        audit: reach.audit,
+        credentials,
+    })
+}
+
+/// The drivers of a running host for another config: the rest of its world stays.
+pub(super) fn drivers_anew(drivers: &Drivers, config: &HostConfig) -> anyhow::Result<Drivers> {
+    let reach = Reach::of(config, &drivers.clock, &drivers.credentials)?;
+    Ok(Drivers { llm: reach.llm, mcp: reach.mcp, egress: reach.egress, audit: reach.audit, ..drivers.clone() })
+}
+
+/// What a config says may be reached.
+struct Reach {
+    llm: Arc<dyn Llm>,
+    mcp: Arc<dyn McpConnector>,
+    egress: Arc<dyn Egress>,
+    audit: Arc<dyn AuditSink>,
+}
+
+impl Reach {
+    fn of(config: &HostConfig, clock: &Arc<dyn Clock>, credentials: &Credentials) -> anyhow::Result<Self> {
+        let egress: Arc<dyn Egress> = Arc::new(egress_of(config)?);
+        let world = LlmWorld { egress: egress.clone(), clock: clock.clone(), credentials: credentials.clone() };
+        let providers = provider_settings(config);
+        let environment = ChildEnvironment::of_this_process();
+        Ok(Self {
+            llm: Arc::new(LlmProviders::new(&providers, &world)?),
+            mcp: Arc::new(
+                RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)
+                    .kept_by(ChildKeeper::this_program()),
+            ),
+            audit: audit_of(config, &egress, clock)?,
+            egress,
+        })
+    }
+}
+
+fn audit_of(config: &HostConfig, egress: &Arc<dyn Egress>, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn AuditSink>> {
+    Ok(match config.audit.as_ref().map(|audit| &audit.target) {
+        None => Arc::new(DenyAudit),
+        Some(AuditTarget::File(path)) => Arc::new(FileAudit::new(path.clone())),
+        Some(AuditTarget::Http { url, headers }) => Arc::new(HttpAudit::new(url, headers, egress.clone(), clock.clone())?),
+    })
+}
+
+fn provider_settings(config: &HostConfig) -> BTreeMap<String, ProviderSettings> {
+    config
         .providers
         .iter()
         .map(|(name, provider)| {
@@ -72,19 +130,7 @@ pub(super) fn drivers(
             };
             (name.to_string(), settings)
         })
-        .collect();
-    let environment = ChildEnvironment::of_this_process();
-    Ok(Drivers {
-        llm: Arc::new(LlmProviders::new(&providers, &world)?),
-        mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment.clone())),
-        cli: Arc::new(ConfinedCli::new(clock.clone(), environment)),
-        isolate: engine,
-        tracer: Tracer::new(clock.clone(), sink),
-        clock,
-        entropy,
-        egress,
-        credentials,
-    })
+        .collect()
 }
 
 /// Allows the addresses that the config names, and nothing else.
@@ -94,8 +140,12 @@ fn egress_of(config: &HostConfig) -> anyhow::Result<EgressPolicy> {
         _ => None,
     });
     let providers = config.providers.values().filter_map(|provider| provider.base_url.as_deref());
+    let audit = config.audit.iter().filter_map(|audit| match &audit.target {
+        AuditTarget::Http { url, .. } => Some(url.as_str()),
+        AuditTarget::File(_) => None,
+    });
     let mut rules = vec!["api.openai.com:443".to_owned()];
-    for url in servers.chain(providers) {
+    for url in servers.chain(providers).chain(audit) {
         let parsed = reqwest::Url::parse(url).with_context(|| format!("{url:?} is no address"))?;
         let host = parsed.host_str().with_context(|| format!("{url:?} names no host"))?;
         rules.push(format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443)));

@@ -5,17 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::isolate::Limits;
+use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
-use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, ElicitationSpec, HookModeSpec, PolicySpec, RetryOnly, SamplingSpec};
+use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec};
 use serde_json::{Map, Value};
 
-use super::{Agent, ConfigError, ConfigFile, LlmProvider, McpServer, Prompt, Publish, ToolOverride, Variables, parse_duration};
-use crate::hooks::{HookBinding, HookKey, HookOptions, HookTarget};
+use super::{
+    Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, Instructions, LlmProvider, McpServer, Prompt, Publish,
+    Template, ToolOverride, Variables, parse_duration,
+};
+use crate::agents::Permissions;
+use crate::hooks::{HookBinding, NoteMode};
 
 /// Built-in servers that a config may name without an entry.
 pub(crate) const BUILT_IN: [&str; 3] = ["nanobot.meta", "nanobot.system", "greenroom.prompts"];
@@ -31,14 +35,49 @@ pub struct HostConfig {
     pub providers: BTreeMap<ConnectorName, LlmProvider>,
     /// Prompts.
     pub prompts: BTreeMap<String, Prompt>,
+    /// The texts of the prompts.
+    pub templates: BTreeMap<String, Template>,
     /// What outside clients see.
     pub publish: Publish,
-    /// Message hooks of all servers.
+    /// The texts that outside clients see.
+    pub publish_texts: PublishTexts,
+    /// Message hooks of all servers and agents.
     pub hooks: Vec<HookDeclaration>,
+    /// Hooks on sessions and messages of outside clients.
+    pub host_hooks: HostHooks,
+    /// Where the audit stream goes.
+    pub audit: Option<AuditConfig>,
     /// Limits and switches.
     pub policy: HostPolicy,
     /// Values that must not be written down, by where they come from.
     pub secrets: BTreeMap<String, String>,
+}
+
+/// The texts that outside clients see.
+#[derive(Clone, Debug, Default)]
+pub struct PublishTexts {
+    /// `instructions` of the initialize result.
+    pub instructions: Option<InstructionSource>,
+    /// For people that begin to talk.
+    pub introduction: Option<InstructionSource>,
+}
+
+/// Instructions that are made when they are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstructionSource {
+    /// A text with `${…}`.
+    Text(Template),
+    /// A prompt of a server.
+    Prompt {
+        /// Where it is configured.
+        at: String,
+        /// The server.
+        server: ServerName,
+        /// Its prompt.
+        prompt: String,
+        /// The arguments.
+        args: BTreeMap<String, Template>,
+    },
 }
 
 /// An agent, resolved.
@@ -48,12 +87,18 @@ pub struct AgentConfig {
     pub description: Option<String>,
     /// Messages before the conversation.
     pub instructions: Vec<String>,
+    /// Where they come from at each turn, if not from the config alone.
+    pub instruction_source: Option<InstructionSource>,
+    /// What it may call; none allows everything.
+    pub permissions: Option<Arc<Permissions>>,
     /// Its connector; none means hook-only.
     pub connector: Option<ConnectorName>,
     /// The model's name at the provider.
     pub model: String,
     /// Hook script.
     pub script: Option<ScriptConfig>,
+    /// How far its calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
     /// Tool references `server[/tool][:alias]`.
     pub tools: Vec<String>,
     /// Agents that it may call as tools.
@@ -85,17 +130,6 @@ pub struct AgentSelection {
     pub speed: Option<f64>,
     /// How clever it is; more is better.
     pub intelligence: Option<f64>,
-}
-
-/// An agent's own hooks, in order.
-#[derive(Clone, Debug, Default)]
-pub struct AgentHooks {
-    /// When its config is made for a turn.
-    pub config: Vec<HookTarget>,
-    /// Before the model is asked.
-    pub request: Vec<HookTarget>,
-    /// After the model answered.
-    pub response: Vec<HookTarget>,
 }
 
 /// Where a script comes from.
@@ -134,12 +168,16 @@ pub struct ServerConfig {
     pub tool_overrides: BTreeMap<String, ToolOverride>,
     /// Put before every tool's name.
     pub tool_prefix: String,
+    /// Deadline of a call of it, if not the policy's.
+    pub timeout: Option<Duration>,
+    /// How far a script's calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
 }
 
 impl ServerConfig {
     /// A server without overrides.
     pub fn plain(kind: ServerKind) -> Self {
-        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new() }
+        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None, isolation: None }
     }
 }
 
@@ -181,6 +219,10 @@ pub struct HostPolicy {
     pub parallel_tools: bool,
     /// Deadline of one tool call.
     pub tool_timeout: Duration,
+    /// How far progress may extend that deadline; four times if not set.
+    pub tool_timeout_cap: Option<Duration>,
+    /// Deadline of a whole list, the connection to its server included.
+    pub list_timeout: Duration,
     /// Repeating failed tool calls.
     pub tool_retry: Option<RetryPolicy>,
     /// Delegation.
@@ -191,6 +233,8 @@ pub struct HostPolicy {
     pub script_limits: Limits,
     /// Questions of servers.
     pub questions: QuestionPolicy,
+    /// How much a result tells of what hooks changed.
+    pub note: NoteMode,
 }
 
 /// Who answers what servers ask, and how long it may take.
@@ -219,11 +263,14 @@ impl Default for HostPolicy {
             spec: "2025-11-25".to_owned(),
             parallel_tools: true,
             tool_timeout: Duration::from_secs(60),
+            tool_timeout_cap: None,
+            list_timeout: Duration::from_secs(10),
             tool_retry: None,
             delegation: DelegationPolicy { max_depth: 8, allow_cycles: false },
             max_model_calls: 16,
             script_limits: Limits::default(),
             questions: QuestionPolicy::default(),
+            note: NoteMode::default(),
         }
     }
 }
@@ -232,11 +279,28 @@ impl Default for HostPolicy {
 const EVERYDAY: [&str; 10] =
     ["HOME", "USER", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "LANG", "HOSTNAME", "XDG_RUNTIME_DIR"];
 
-struct Resolver<'a> {
+pub(super) struct Resolver<'a> {
     name: &'a str,
-    base: &'a Path,
-    variables: Variables,
-    secrets: BTreeMap<String, String>,
+    pub(super) base: &'a Path,
+    pub(super) variables: Variables,
+    pub(super) secrets: BTreeMap<String, String>,
+}
+
+impl InstructionSource {
+    /// The text, if it is always the same.
+    pub fn fixed(&self) -> Option<&str> {
+        match self {
+            Self::Text(template) => template.fixed(),
+            Self::Prompt { .. } => None,
+        }
+    }
+
+    fn server(&self) -> Option<&ServerName> {
+        match self {
+            Self::Text(_) => None,
+            Self::Prompt { server, .. } => Some(server),
+        }
+    }
 }
 
 impl HostConfig {
@@ -247,6 +311,17 @@ impl HostConfig {
         resolver.guard_undeclared(file);
         let mut config =
             Self { prompts: file.prompts.clone(), publish: file.publish.clone().unwrap_or_default(), ..Self::default() };
+        for (prompt, entry) in &file.prompts {
+            let arguments: Vec<String> = entry.input.keys().cloned().collect();
+            let template = resolver.template(&format!("prompts.{prompt}.template"), &entry.template, &arguments)?;
+            config.templates.insert(prompt.clone(), template);
+        }
+        if let Some(publish) = &file.publish {
+            config.publish_texts = PublishTexts {
+                instructions: resolver.instructions("publish.instructions", publish.instructions.as_ref())?,
+                introduction: resolver.instructions("publish.introduction", publish.introduction.as_ref())?,
+            };
+        }
         for (provider, entry) in &file.llm_providers {
             config.providers.insert(ConnectorName::new(provider), resolver.provider(provider, entry)?);
         }
@@ -258,15 +333,17 @@ impl HostConfig {
             config.servers.entry(ServerName::new(built_in)).or_insert_with(|| ServerConfig::plain(ServerKind::BuiltIn));
         }
         for (agent, entry) in &file.agents {
-            config.agents.insert(AgentId::new(agent), resolver.agent(agent, entry)?);
+            let mut resolved = resolver.agent(agent, entry)?;
+            let (own, messages) = resolver.agent_hooks(agent, &entry.hooks)?;
+            resolved.hooks = own;
+            config.hooks.extend(messages);
+            config.agents.insert(AgentId::new(agent), resolved);
         }
         if let Some(policy) = &file.policy {
             config.policy.overlay(policy).map_err(|(at, message)| resolver.invalid(&format!("policy.{at}"), message))?;
         }
-        if let Some(key) = file.hooks.keys().next() {
-            return Err(resolver
-                .invalid(&format!("hooks.{key}"), "top-level hooks are not supported yet; put them on a server or an agent"));
-        }
+        config.host_hooks = resolver.host_hooks(&file.hooks)?;
+        config.audit = file.audit.as_ref().map(|audit| resolver.audit(audit)).transpose()?;
         config.secrets = std::mem::take(&mut resolver.secrets);
         config.check(name)?;
         Ok(config)
@@ -287,21 +364,37 @@ impl HostConfig {
             for reference in &agent.tools {
                 let server = reference.split([':', '/']).next().unwrap_or_default();
                 self.known(server).map_err(|message| invalid(format!("agents.{id}.tools"), message))?;
+                self.one_name_each(reference).map_err(|message| invalid(format!("agents.{id}.tools"), message))?;
             }
             for other in &agent.agents {
                 if !self.agents.contains_key(other) {
                     return Err(invalid(format!("agents.{id}.agents"), self.unknown("agent", other.as_str())));
                 }
             }
-            let hooks = [&agent.hooks.config, &agent.hooks.request, &agent.hooks.response];
-            for target in hooks.into_iter().flatten() {
-                self.known(target.server.as_str()).map_err(|message| invalid(format!("agents.{id}.hooks"), message))?;
+            if let Some(server) = agent.instruction_source.as_ref().and_then(InstructionSource::server) {
+                self.known(server.as_str()).map_err(|message| invalid(format!("agents.{id}.instructions"), message))?;
+            }
+            for server in agent.permissions.iter().flat_map(|permissions| permissions.servers()) {
+                self.known(server).map_err(|message| invalid(format!("agents.{id}.permissions"), message))?;
+            }
+            for hook in agent.hooks.all() {
+                self.known(hook.target.server.as_str()).map_err(|message| invalid(format!("agents.{id}.hooks"), message))?;
             }
         }
         for hook in &self.hooks {
             let target = &hook.binding.target;
+            let section = if self.agents.contains_key(&AgentId::new(hook.server.as_str())) { "agents" } else { "mcpServers" };
             self.known(target.server.as_str())
-                .map_err(|message| invalid(format!("mcpServers.{}.hooks", hook.server), message))?;
+                .map_err(|message| invalid(format!("{section}.{}.hooks", hook.server), message))?;
+        }
+        for hook in self.host_hooks.session.iter().chain(&self.host_hooks.messages) {
+            self.known(hook.target.server.as_str()).map_err(|message| invalid("hooks".to_owned(), message))?;
+        }
+        let texts = [("instructions", &self.publish_texts.instructions), ("introduction", &self.publish_texts.introduction)];
+        for (key, text) in texts {
+            if let Some(server) = text.as_ref().and_then(InstructionSource::server) {
+                self.known(server.as_str()).map_err(|message| invalid(format!("publish.{key}"), message))?;
+            }
         }
         let published = self
             .publish
@@ -313,6 +406,10 @@ impl HostConfig {
         for reference in published {
             let server = reference.split([':', '/']).next().unwrap_or_default();
             self.known(server).map_err(|message| invalid("publish".to_owned(), message))?;
+            self.one_name_each(&reference).map_err(|message| invalid("publish".to_owned(), message))?;
+        }
+        for reference in self.publish.prompts.entries() {
+            self.one_name_each(&reference).map_err(|message| invalid("publish.prompts".to_owned(), message))?;
         }
         if self.agents.len() > 1 && self.publish.entrypoint.entries().is_empty() && name_is_file(name) {
             return Err(invalid(
@@ -321,6 +418,22 @@ impl HostConfig {
             ));
         }
         Ok(())
+    }
+
+    /// An alias names one tool. A whole server may have one only if it is sure to have a single tool: an agent, or a server
+    /// whose overrides leave one.
+    fn one_name_each(&self, reference: &str) -> Result<(), String> {
+        let Some((path, alias)) = reference.split_once(':').filter(|(path, _)| !path.contains('/')) else {
+            return Ok(());
+        };
+        let single = self.servers.get(&ServerName::new(path)).is_none_or(|server| server.tool_overrides.len() == 1);
+        if single {
+            return Ok(());
+        }
+        Err(format!(
+            "{reference:?} would give every tool of {path} the one name {alias:?}; name a tool, as in \"{path}/TOOL:{alias}\", \
+             or give the server a `toolPrefix`"
+        ))
     }
 
     fn known(&self, server: &str) -> Result<(), String> {
@@ -334,6 +447,15 @@ impl HostConfig {
             Some(nearest) => format!("no {kind} is named {name:?}; did you mean {nearest:?}?"),
             None => format!("no {kind} is named {name:?}; add it to mcpServers or agents"),
         }
+    }
+
+    /// All scripts: of agents and of script servers.
+    pub fn scripts(&self) -> impl Iterator<Item = &ScriptConfig> {
+        let servers = self.servers.values().filter_map(|server| match &server.kind {
+            ServerKind::Script(script) => Some(script),
+            _ => None,
+        });
+        self.agents.values().filter_map(|agent| agent.script.as_ref()).chain(servers)
     }
 
     /// Agents that outside clients talk to: the entrypoint, or the only agent.
@@ -352,7 +474,7 @@ fn name_is_file(name: &str) -> bool {
 }
 
 impl Resolver<'_> {
-    fn invalid(&self, at: &str, message: impl Into<String>) -> ConfigError {
+    pub(super) fn invalid(&self, at: &str, message: impl Into<String>) -> ConfigError {
         ConfigError::Invalid { path: self.name.to_owned(), at: at.to_owned(), message: message.into() }
     }
 
@@ -420,10 +542,16 @@ impl Resolver<'_> {
             Ok(kind) => kind?,
             Err(reason) => ServerKind::Disabled(reason),
         };
+        let timeout = match entry.timeout.as_deref().map(parse_duration).transpose() {
+            Ok(timeout) => timeout,
+            Err(error) => return Err(self.invalid(&format!("mcpServers.{name}.timeout"), error.to_string())),
+        };
         Ok(ServerConfig {
             kind,
             tool_overrides: entry.tool_overrides.clone(),
             tool_prefix: entry.tool_prefix.clone().unwrap_or_default(),
+            timeout,
+            isolation: entry.isolation.map(Into::into),
         })
     }
 
@@ -478,44 +606,6 @@ impl Resolver<'_> {
         }
     }
 
-    fn message_hooks(&self, server: &str, hooks: &Map<String, Value>) -> Result<Vec<HookDeclaration>, ConfigError> {
-        let mut declared = Vec::new();
-        for (key, value) in hooks {
-            let at = format!("mcpServers.{server}.hooks.{key}");
-            let parsed = HookKey::parse(key).map_err(|error| self.invalid(&at, error.to_string()))?;
-            let list: super::HookList =
-                serde_json::from_value(value.clone()).map_err(|error| self.invalid(&at, error.to_string()))?;
-            for object in list.objects() {
-                let target = HookTarget::parse(&object.target).map_err(|error| self.invalid(&at, error.to_string()))?;
-                let options = self.hook_options(&at, &object)?;
-                let bindings = parsed.bindings(&target, options, u32::try_from(declared.len()).unwrap_or(u32::MAX));
-                declared
-                    .extend(bindings.into_iter().map(|binding| HookDeclaration { server: ServerName::new(server), binding }));
-            }
-        }
-        Ok(declared)
-    }
-
-    fn hook_options(&self, at: &str, object: &super::HookObject) -> Result<HookOptions, ConfigError> {
-        let timeout = match &object.timeout {
-            Some(text) => {
-                Some(parse_duration(text).map_err(|error| self.invalid(&format!("{at}.timeout"), error.to_string()))?)
-            }
-            None => None,
-        };
-        let mode = object.mode.map(|mode| match mode {
-            HookModeSpec::Enforce => HookMode::Enforce,
-            HookModeSpec::Audit => HookMode::Audit,
-        });
-        Ok(HookOptions { priority: object.priority, timeout, fail_open: object.fail_open, mode })
-    }
-
-    fn targets(&self, at: &str, value: &Value) -> Result<Vec<HookTarget>, ConfigError> {
-        let list: super::StringList =
-            serde_json::from_value(value.clone()).map_err(|error| self.invalid(at, error.to_string()))?;
-        list.entries().iter().map(|text| HookTarget::parse(text).map_err(|error| self.invalid(at, error.to_string()))).collect()
-    }
-
     fn agent(&self, id: &str, entry: &Agent) -> Result<AgentConfig, ConfigError> {
         let at = format!("agents.{id}");
         let (connector, model) = match (&entry.connector, entry.model.as_deref()) {
@@ -533,18 +623,19 @@ impl Resolver<'_> {
         }
         let mut tools = entry.tools.entries();
         tools.extend(entry.mcp_servers.entries());
-        let instructions = match &entry.instructions {
-            Some(text) => {
-                vec![self.variables.expand(text).map_err(|e| self.invalid(&format!("{at}.instructions"), e.to_string()))?]
-            }
-            None => Vec::new(),
-        };
+        let source = self.instructions(&format!("{at}.instructions"), entry.instructions.as_ref())?;
+        let fixed = source.as_ref().and_then(InstructionSource::fixed).map(str::to_owned);
+        let permissions = Permissions::parse(AgentId::new(id), &entry.permissions)
+            .map_err(|error| self.invalid(&format!("{at}.permissions"), error.to_string()))?;
         Ok(AgentConfig {
             description: entry.description.clone(),
-            instructions,
+            instruction_source: source.filter(|_| fixed.is_none()),
+            instructions: fixed.into_iter().collect(),
+            permissions: permissions.map(Arc::new),
             connector: connector.map(ConnectorName::new),
             model,
             script: entry.script.as_ref().map(|path| ScriptConfig::File(self.base.join(path))),
+            isolation: entry.isolation.map(Into::into),
             tools,
             agents: entry.agents.entries().into_iter().map(AgentId::new).collect(),
             tool_choice: entry.tool_choice.clone(),
@@ -552,7 +643,7 @@ impl Resolver<'_> {
             max_tokens: entry.max_tokens,
             params,
             chat: entry.chat.unwrap_or(true),
-            hooks: self.agent_hooks(&at, &entry.hooks)?,
+            hooks: AgentHooks::default(),
             selection: self.selection(&at, entry)?,
         })
     }
@@ -567,19 +658,27 @@ impl Resolver<'_> {
         Ok(AgentSelection { aliases: entry.aliases.entries(), cost, speed, intelligence })
     }
 
-    fn agent_hooks(&self, at: &str, hooks: &Map<String, Value>) -> Result<AgentHooks, ConfigError> {
-        let mut resolved = AgentHooks::default();
-        for (key, value) in hooks {
-            let at = format!("{at}.hooks.{key}");
-            let targets = self.targets(&at, value)?;
-            match key.as_str() {
-                "config" => resolved.config = targets,
-                "request" => resolved.request = targets,
-                "response" => resolved.response = targets,
-                _ => return Err(self.invalid(&at, "an agent has the hooks `config`, `request` and `response`")),
+    fn template(&self, at: &str, text: &str, arguments: &[String]) -> Result<Template, ConfigError> {
+        Template::parse(self.name, at, text, &self.variables, arguments).map_err(|error| self.invalid(at, error.to_string()))
+    }
+
+    fn instructions(&self, at: &str, entry: Option<&Instructions>) -> Result<Option<InstructionSource>, ConfigError> {
+        Ok(match entry {
+            None => None,
+            Some(Instructions::Text(text)) => Some(InstructionSource::Text(self.template(at, text, &[])?)),
+            Some(Instructions::Prompt(prompt)) => {
+                let mut args = BTreeMap::new();
+                for (name, text) in &prompt.args {
+                    args.insert(name.clone(), self.template(&format!("{at}.args.{name}"), text, &[])?);
+                }
+                Some(InstructionSource::Prompt {
+                    at: at.to_owned(),
+                    server: ServerName::new(&prompt.mcp_server),
+                    prompt: prompt.prompt.clone(),
+                    args,
+                })
             }
-        }
-        Ok(resolved)
+        })
     }
 }
 
@@ -600,6 +699,12 @@ impl HostPolicy {
         if let Some(text) = &spec.tool_timeout {
             self.tool_timeout = duration("tool_timeout", text)?;
         }
+        if let Some(text) = &spec.tool_timeout_cap {
+            self.tool_timeout_cap = Some(duration("tool_timeout_cap", text)?);
+        }
+        if let Some(text) = &spec.list_timeout {
+            self.list_timeout = duration("list_timeout", text)?;
+        }
         if let Some(retry) = &spec.tool_retry {
             let backoff = duration("tool_retry.backoff", &retry.backoff)?;
             self.tool_retry =
@@ -610,6 +715,15 @@ impl HostPolicy {
             self.delegation.allow_cycles = delegation.cycles == Some(CyclesSpec::Allow);
         }
         self.max_model_calls = spec.max_model_calls.unwrap_or(self.max_model_calls);
+        self.note = match spec.note {
+            None => self.note,
+            Some(NoteSpec::Content) => NoteMode::Content,
+            Some(NoteSpec::Meta) => NoteMode::Meta,
+            Some(NoteSpec::Off) => NoteMode::Off,
+        };
+        if let Some(isolation) = spec.isolation {
+            self.script_limits.isolation = isolation.into();
+        }
         if let Some(limits) = &spec.script_limits {
             if let Some(text) = &limits.wall {
                 self.script_limits.wall = duration("script_limits.wall", text)?;

@@ -11,14 +11,20 @@
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
 //! | egress | [`EgressPolicy`] |
+//! | audit sink | [`audit::FileAudit`], [`audit::HttpAudit`] |
+//!
+//! [`FileWatch`] tells a person's edits; it is no boundary of the host, which never reads a file by itself twice.
 
+pub mod audit;
 mod clock;
 mod egress;
 mod entropy;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
+mod watch;
 
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use entropy::OsEntropy;
+pub use watch::{FileWatch, WatchError};

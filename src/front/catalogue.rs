@@ -25,44 +25,42 @@ pub struct Catalogue {
 impl Catalogue {
     /// Collects what is published now; a server that fails is left out with a warning in the trace.
     pub async fn collect(core: &Arc<HostCore>, cx: &CallContext) -> Self {
-        let mut catalogue = Self::default();
-        for reference in tool_references(core) {
-            catalogue.add(core, cx, &reference, "tools/list").await;
-        }
-        catalogue
+        Self::of(core, cx, &tool_references(core), "tools/list").await
     }
 
     /// Collects the published prompts: those that `publish.prompts` names, else all of the config.
     pub async fn prompts(core: &Arc<HostCore>, cx: &CallContext) -> Self {
+        Self::of(core, cx, &prompt_references(core), "prompts/list").await
+    }
+
+    /// The servers are asked side by side; the order is that of the references.
+    async fn of(core: &Arc<HostCore>, cx: &CallContext, references: &[String], method: &str) -> Self {
+        let parsed: Vec<_> = references.iter().map(|reference| parse(reference)).collect();
+        let lists = core.router.list_each(cx, parsed.iter().map(|(server, ..)| server), method).await;
         let mut catalogue = Self::default();
-        for reference in prompt_references(core) {
-            catalogue.add(core, cx, &reference, "prompts/list").await;
+        for (server, only, alias) in &parsed {
+            match lists.get(server) {
+                Some(Ok(items)) => catalogue.add(server, *only, *alias, items),
+                Some(Err(error)) => {
+                    let reason = core.drivers.credentials.mask(&error.to_string());
+                    tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
+                    catalogue.failed.get_or_insert_with(|| error.clone());
+                }
+                None => {}
+            }
+        }
+        for renamed in catalogue.entries.renamed() {
+            renamed.warn(&core.drivers.tracer, cx);
         }
         catalogue
     }
 
-    async fn add(&mut self, core: &Arc<HostCore>, cx: &CallContext, reference: &str, method: &str) {
-        let (path, alias) = reference.split_once(':').map_or((reference, None), |(path, alias)| (path, Some(alias)));
-        let (server, only) = path.split_once('/').map_or((path, None), |(server, tool)| (server, Some(tool)));
-        let server = ServerName::new(server);
-        let listed = match method {
-            "tools/list" => core.router.list_tools(cx, &server).await,
-            _ => core.router.list(cx, &server, method).await,
-        };
-        let tools = match listed {
-            Ok(tools) => tools,
-            Err(error) => {
-                let reason = core.drivers.credentials.mask(&error.to_string());
-                tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
-                self.failed.get_or_insert(error);
-                return;
-            }
-        };
-        for spec in tools {
+    fn add(&mut self, server: &ServerName, only: Option<&str>, alias: Option<&str>, items: &[Value]) {
+        for spec in items {
             let Some(tool) = spec.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             if only.is_none_or(|only| only == tool) {
                 let shown = alias.unwrap_or(&tool).to_owned();
-                self.entries.add(&shown, ToolEntry { server: server.clone(), tool, spec });
+                self.entries.add(&shown, ToolEntry { server: server.clone(), tool, spec: spec.clone() });
             }
         }
     }
@@ -76,6 +74,13 @@ impl Catalogue {
         });
         shown.collect()
     }
+}
+
+/// `server[/item][:alias]`, read.
+fn parse(reference: &str) -> (ServerName, Option<&str>, Option<&str>) {
+    let (path, alias) = reference.split_once(':').map_or((reference, None), |(path, alias)| (path, Some(alias)));
+    let (server, only) = path.split_once('/').map_or((path, None), |(server, tool)| (server, Some(tool)));
+    (ServerName::new(server), only, alias)
 }
 
 /// Servers whose resources and prompts are published.

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, FrameDuplex};
 use greenroom_boundary::trace::{Direction, EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
-use greenroom_wire::{ClientHello, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello};
+use greenroom_wire::{
+    ClientHello, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello,
+};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +18,8 @@ use super::Catalogue;
 use super::catalogue::{external_servers, resource_servers};
 use super::client::PeerClient;
 use crate::agents::{TurnTree, VIA_KEY};
-use crate::context::OutputStream;
+use crate::config::InstructionSource;
+use crate::context::{self, OutputStream};
 use crate::host::{Host, HostCore};
 use crate::router::{CallContext, CallError, ProgressSink, RawParams};
 use crate::sessions::RootSession;
@@ -28,15 +31,18 @@ pub async fn serve(host: &Host, duplex: FrameDuplex) {
 
 /// Like [`serve`], with a name of the caller's choice for the session.
 pub async fn serve_as(host: &Host, duplex: FrameDuplex, name: Option<&str>) {
-    let core = host.core().clone();
+    let core = host.core();
     let root = core.begin_session();
     let session_id = name.map_or_else(|| format!("s{}", root.id.0), str::to_owned);
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
     let handler = Arc::new(Connection { host: host.clone(), root: root.clone(), session_id: session_id.clone() });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
-    core.end_session(&root, &session_id).await;
+    host.end_session(&root, &session_id).await;
 }
+
+/// Key in the initialize result's `_meta`: `publish.introduction`.
+const INTRODUCTION_KEY: &str = "greenroom/introduction";
 
 /// A request of an outside client, without its transport.
 pub struct OutsideCall {
@@ -60,11 +66,12 @@ pub struct OutsideCall {
 
 /// Answers a request of an outside client; the trace has it as a stimulus.
 pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError> {
-    let (tracer, scope) = (host.core().drivers.tracer.clone(), Scope::new(call.id.clone()));
+    let (core, _in_use) = host.enter();
+    let (tracer, scope) = (core.drivers.tracer.clone(), Scope::new(call.id.clone()));
     let body = json!({"session": call.session, "params": call.params});
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
-    let result = Front { core: host.core().clone(), call }.dispatch().await;
+    let result = super::hooked::answer(Front { core, call }).await;
     if tracer.enabled() {
         let (outcome, body) = match &result {
             Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),
@@ -101,9 +108,9 @@ impl Front {
         cx
     }
 
-    async fn dispatch(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn dispatch(&self) -> Result<RawJson, RpcError> {
         match self.call.method.as_str() {
-            "initialize" => self.initialize(),
+            "initialize" => self.initialize().await,
             "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
             "tools/call" => self.call_tool().await,
             "prompts/list" => self.list_prompts().await,
@@ -131,7 +138,7 @@ impl Front {
         rpc
     }
 
-    fn initialize(&self) -> Result<RawJson, RpcError> {
+    async fn initialize(&self) -> Result<RawJson, RpcError> {
         let params = encode(&self.call.params)?;
         let hello = ClientHello::parse(Some(&params)).map_err(|error| RpcError::invalid_params(error.to_string()))?;
         let publish = &self.core.config.publish;
@@ -151,8 +158,20 @@ impl Front {
             capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
             capabilities["completions"] = json!({});
         }
-        server_hello(negotiate(&hello.requested_version), &info, &capabilities, publish.instructions.as_deref())
-            .map_err(|error| RpcError::internal(error.to_string()))
+        let instructions = self.text(self.core.config.publish_texts.instructions.as_ref()).await?;
+        let hello = server_hello(negotiate(&hello.requested_version), &info, &capabilities, instructions.as_deref())
+            .map_err(|error| RpcError::internal(error.to_string()))?;
+        let Some(text) = self.text(self.core.config.publish_texts.introduction.as_ref()).await? else { return Ok(hello) };
+        let mut hello: Value = serde_json::from_str(hello.get()).map_err(|error| RpcError::internal(error.to_string()))?;
+        hello["_meta"] = json!({INTRODUCTION_KEY: text});
+        encode(&hello)
+    }
+
+    /// A text of `publish`, made for this client.
+    async fn text(&self, source: Option<&InstructionSource>) -> Result<Option<String>, RpcError> {
+        let Some(source) = source else { return Ok(None) };
+        let made = context::instructions(&self.core, &self.context(), source).await;
+        made.map(Some).map_err(|error| self.rpc(&error.into()))
     }
 
     pub(super) fn resource_servers(&self) -> Vec<ServerName> {
@@ -286,8 +305,7 @@ impl Connection {
         if tracer.enabled() {
             let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
             let body = json!({"params": params});
-            let event =
-                EventKind::Notification { boundary: self.boundary(), method: method.to_owned(), direction, body };
+            let event = EventKind::Notification { boundary: self.boundary(), method: method.to_owned(), direction, body };
             tracer.emit(&Scope::new(self.session_id.as_str()), None, event);
         }
     }

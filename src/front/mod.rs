@@ -6,6 +6,7 @@
 mod catalogue;
 mod client;
 mod handler;
+mod hooked;
 mod resources;
 mod wishes;
 

@@ -4,96 +4,69 @@
 //! request event and one response event. Deliberately no retries: callers that may repeat decide that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use async_trait::async_trait;
-use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
+use super::ask::RouterHooks;
+use super::permitted::{permitted, subject};
+use super::slots::{Factory, Slot};
 use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
-use crate::config::{HostConfig, ServerConfig, ServerKind};
-use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+use crate::config::{HostConfig, HostPolicy, ServerConfig};
+use crate::hooks::audit::AuditLog;
+use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
 const MAX_HOOK_DEPTH: usize = 8;
 
-/// Makes a built-in server, script server or agent when it is first needed.
-pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + Send + Sync>;
-
-/// A server of the config, and what stands for it in each session tree.
-pub(super) struct Slot {
-    factory: Factory,
-    pub(super) config: ServerConfig,
-    instances: Mutex<BTreeMap<RootId, Arc<dyn Server>>>,
-}
-
-impl Slot {
-    /// The instance of a root, made if it has none yet. Servers without state are one for all roots.
-    fn instance(&self, root: RootId) -> Result<Arc<dyn Server>, CallError> {
-        let root = if matches!(self.config.kind, ServerKind::External(_)) { root } else { RootId::default() };
-        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = instances.get(&root) {
-            return Ok(server.clone());
-        }
-        let made = (self.factory)()?;
-        instances.insert(root, made.clone());
-        Ok(made)
-    }
-
-    /// The instance of a root, if it has one.
-    pub(super) fn made(&self, root: RootId) -> Option<Arc<dyn Server>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner).get(&root).cloned()
-    }
-
-    fn instances(&self) -> Vec<Arc<dyn Server>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-}
-
 /// The one dispatcher of a host.
 pub struct Router {
     pub(super) slots: BTreeMap<ServerName, Slot>,
     pub(super) hooks: HookTable,
+    policy: HostPolicy,
+    audit: AuditLog,
     pub(super) drivers: Drivers,
 }
 
 impl Router {
-    pub(crate) fn new(config: &HostConfig, factories: Vec<(ServerName, ServerConfig, Factory)>, drivers: Drivers) -> Self {
-        let slots = factories
-            .into_iter()
-            .map(|(name, config, factory)| (name, Slot { factory, config, instances: Mutex::default() }))
-            .collect();
-        Self { slots, hooks: HookTable::new(&config.hooks), drivers }
+    /// A router for `config`. External servers that are the same in the router `before` keep their connections.
+    pub(crate) fn new(
+        config: &HostConfig,
+        factories: Vec<(ServerName, ServerConfig, Factory)>,
+        drivers: Drivers,
+        before: Option<&Self>,
+    ) -> Self {
+        let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
+            let was = before.and_then(|before| before.slots.get(&name));
+            (name, Slot::new(config, factory, was))
+        };
+        let slots = factories.into_iter().map(slot).collect();
+        let audit = AuditLog::new(config.audit.as_ref(), &drivers);
+        Self { slots, hooks: HookTable::of(config), policy: config.policy.clone(), audit, drivers }
     }
 
-    fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
+    pub(super) fn drivers(&self) -> &Drivers {
+        &self.drivers
+    }
+
+    pub(super) fn policy(&self) -> &HostPolicy {
+        &self.policy
+    }
+
+    /// Whether some hook may look at messages of this method, whoever calls.
+    pub(super) fn is_hooked(&self, server: &ServerName, method: &str) -> bool {
+        !self.hooks.chain(server, method, "", &[]).is_empty()
+    }
+
+    pub(super) fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
         self.slots.get(name).ok_or_else(|| {
             let hint = nearest(name.as_str(), self.slots.keys().map(ServerName::as_str));
             CallError::UnknownServer { name: name.to_string(), hint: did_you_mean(hint) }
         })
-    }
-
-    fn server(&self, cx: &CallContext, name: &ServerName) -> Result<(&Slot, Arc<dyn Server>), CallError> {
-        let slot = self.slot(name)?;
-        Ok((slot, slot.instance(cx.root.id)?))
-    }
-
-    /// The tools of a server as they are shown, overrides applied.
-    pub async fn list_tools(&self, cx: &CallContext, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let (slot, handle) = self.server(cx, server)?;
-        let upstream = handle.list(cx, "tools/list").await?;
-        Ok(tools::shown(&slot.config, upstream).into_iter().map(|(_, tool)| tool).collect())
-    }
-
-    /// Another list of a server (`prompts/list`, `resources/list`, `resources/templates/list`).
-    pub async fn list(&self, cx: &CallContext, server: &ServerName, method: &str) -> Result<Vec<Value>, CallError> {
-        let (_, handle) = self.server(cx, server)?;
-        handle.list(cx, method).await
     }
 
     /// Calls a tool, by the name that `list_tools` shows.
@@ -112,7 +85,9 @@ impl Router {
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
-        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
+        let upstream = tools::upstream_name(&slot.config, tool);
+        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
+        let Some(upstream) = upstream else {
             let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
@@ -122,6 +97,7 @@ impl Router {
 
     /// Reads a resource.
     pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
+        permitted(cx, server, &[uri])?;
         self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri})), None).await
     }
 
@@ -133,7 +109,15 @@ impl Router {
         name: &str,
         arguments: Value,
     ) -> Result<Output, CallError> {
+        permitted(cx, server, &[name])?;
         self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
+    }
+
+    /// What a server says about its use, which connects it; nothing if it cannot be connected.
+    pub async fn instructions(&self, cx: &CallContext, server: &ServerName) -> Option<String> {
+        let instance = self.slot(server).and_then(|slot| slot.instance(&cx.root)).ok()?;
+        instance.server.offer(cx, "tools").await.ok()?;
+        instance.server.instructions()
     }
 
     pub(super) async fn exchange(
@@ -146,29 +130,34 @@ impl Router {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
-        let (slot, handle) = self.server(cx, server)?;
-        let name = message
-            .params
-            .get("name")
-            .or_else(|| message.params.get("uri"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
+        let slot = self.slot(server)?;
+        let handle = slot.instance(&cx.root)?.server;
+        let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
-        if chain.is_empty() {
-            return self.send(cx, &handle, span, &message, raw).await;
+        let of = (message.method.as_str(), message.name());
+        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        let mut record = MutationRecord::default();
+        record.keep_statuses(entry.is_some());
+        let result = if chain.is_empty() {
+            self.send(cx, &handle, span, message, raw).await
+        } else {
+            self.hooked(cx, (server, slot, &handle), span, &chain, (message, raw), &mut record).await
+        };
+        if let Some(entry) = entry {
+            let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
+            entry.close(result.as_ref().map(|output| &output.value).map_err(failed), &record);
         }
-        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
+        result
     }
 
     async fn hooked(
         &self,
         cx: &CallContext,
-        (slot, server): (&Slot, &Arc<dyn Server>),
+        (name, slot, server): (&ServerName, &Slot, &Arc<dyn Server>),
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
+        record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
@@ -181,14 +170,21 @@ impl Router {
             boundary: &boundary,
             depth: cx.hook_depth(),
         };
-        let mut record = MutationRecord::default();
-        let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        let asked = subject(&message).to_owned();
+        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        record.note_sent(&message.params);
         reachable(&slot.config, &boundary, &message)?;
-        let answer = self.send(cx, server, span, &message, raw_params).await;
-        if chain.response.is_empty() {
-            return answer.map(|output| recorded(output, &record));
+        if subject(&message) != asked {
+            // A hook may send the caller elsewhere, but not where the caller may not go.
+            let other = subject(&message);
+            permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
         }
-        let mut response = message;
+        if chain.response.is_empty() {
+            let answer = self.send(cx, server, span, message, raw_params).await;
+            return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
+        }
+        let mut response = message.clone();
+        let answer = self.send(cx, server, span, message, raw_params).await;
         let mut failure = None;
         let mut raw = None;
         match answer {
@@ -206,15 +202,18 @@ impl Router {
             }
         }
         let before = response.clone();
-        let after = exchange.run(&chain.response, Side::Response, response, &mut record).await.map_err(CallError::Hook)?;
+        let after = exchange.run(&chain.response, Side::Response, response, record).await.map_err(CallError::Hook)?;
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => Ok(recorded(Output { value: value.unwrap_or_default(), raw }, &record)),
+                (None, value) => {
+                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, &boundary)
+                }
             };
         }
+        record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => Ok(recorded(value.into(), &record)),
+            (Some(value), _) => recorded(value.into(), record, self.policy.note, &boundary),
             (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
         }
     }
@@ -224,12 +223,17 @@ impl Router {
         cx: &CallContext,
         server: &Arc<dyn Server>,
         span: SpanId,
-        message: &Message,
+        message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        let inner = cx.inside(span);
+        if !self.drivers.tracer.enabled() {
+            let request = ServerRequest { method: message.method, params: message.params, raw, sent: Box::new(|| {}) };
+            return server.request(&inner, request).await;
+        }
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
-        let sent = self.sent(cx, &boundary, span, message, left.clone());
+        let sent = self.sent(cx, &boundary, span, &message, left.clone());
         let open = OpenExchange {
             tracer: self.drivers.tracer.clone(),
             scope: cx.scope.clone(),
@@ -239,8 +243,7 @@ impl Router {
             method: message.method.clone(),
             left,
         };
-        let inner = cx.within(span);
-        let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), raw, sent };
+        let request = ServerRequest { method: message.method, params: message.params, raw, sent };
         let result = server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
@@ -250,9 +253,6 @@ impl Router {
     }
 
     fn sent(&self, cx: &CallContext, boundary: &str, span: SpanId, message: &Message, left: Arc<AtomicBool>) -> Sent {
-        if !self.drivers.tracer.enabled() {
-            return Box::new(|| {});
-        }
         let event = EventKind::Request {
             span,
             parent: cx.parent,
@@ -268,36 +268,60 @@ impl Router {
         })
     }
 
-    /// Asks one hook target outside a message chain (the agent-level hooks).
-    pub(crate) async fn ask_hook(
-        &self,
-        cx: &CallContext,
-        hook: &HookBinding,
-        arguments: Value,
-    ) -> Result<Option<Value>, HookFailure> {
-        RouterHooks { router: self, cx }.ask(hook, arguments).await
+    /// Where exchanges are written down.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// The hooks of the host on a message of an outside client.
+    pub(crate) fn host_chain(&self, message: &Message) -> Chain {
+        self.hooks.host_chain(&message.method, message.name())
+    }
+
+    /// Asks hooks on behalf of a caller.
+    pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
+        RouterHooks { router: self, cx }
     }
 
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
-        self.slots.values().flat_map(Slot::instances).map(|server| server.open_connections()).sum()
+        self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
+    }
+
+    /// Instances of external servers: one for each session tree that uses one.
+    pub fn external_instances(&self) -> usize {
+        let external = self.slots.values().filter(|slot| slot.is_external());
+        external.map(|slot| slot.instances().len()).sum()
     }
 
     /// Closes what was made for one session tree.
     pub async fn close_root(&self, root: RootId) {
         for slot in self.slots.values() {
-            let instance = slot.instances.lock().unwrap_or_else(PoisonError::into_inner).remove(&root);
-            if let Some(server) = instance {
-                server.close().await;
+            if let Some(instance) = slot.remove(root) {
+                instance.server.close().await;
             }
         }
     }
 
+    /// Closes the servers that the router `after` does not share.
+    pub(crate) async fn close_replaced(&self, after: &Self) {
+        for (name, slot) in &self.slots {
+            if after.slots.get(name).is_some_and(|kept| kept.shares_with(slot)) {
+                continue;
+            }
+            for instance in slot.instances() {
+                instance.server.close().await;
+            }
+        }
+        self.audit.close().await;
+    }
+
     /// Closes every server.
     pub async fn close(&self) {
-        for server in self.slots.values().flat_map(Slot::instances) {
-            server.close().await;
+        for instance in self.slots.values().flat_map(Slot::instances) {
+            instance.server.close().await;
         }
+        self.audit.close().await;
     }
 }
 
@@ -316,12 +340,16 @@ fn unreadable(boundary: &str) -> CallError {
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }
 
-fn recorded(mut output: Output, record: &MutationRecord) -> Output {
-    if !record.is_empty() {
-        record.write_into(&mut output.value);
+/// The result with what hooks did to it and its request. One that cannot be read cannot be told so: it is held back.
+fn recorded(mut output: Output, record: &MutationRecord, note: NoteMode, boundary: &str) -> Result<Output, CallError> {
+    if !record.is_empty() && note != NoteMode::Off {
+        if output.value.is_null() {
+            return Err(unreadable(boundary));
+        }
+        record.write_into(&mut output.value, note);
         output.raw = None;
     }
-    output
+    Ok(output)
 }
 
 pub(super) fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
@@ -341,86 +369,4 @@ pub(crate) fn outcome_of(error: &CallError) -> Outcome {
 
 pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
-}
-
-pub(super) struct RouterHooks<'a> {
-    pub(super) router: &'a Router,
-    pub(super) cx: &'a CallContext,
-}
-
-#[async_trait]
-impl HookRunner for RouterHooks<'_> {
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
-        let cx = self.cx.for_hook(&hook.id, hook.timeout);
-        let clock = &self.router.drivers.clock;
-        let call = self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments);
-        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), Box::pin(call)).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
-            Ok(Err(error)) => {
-                return Err(HookFailure::new(error.code(), format!("hook {} failed: {error}", hook.id)));
-            }
-        };
-        if output.value.get("isError").and_then(Value::as_bool) == Some(true) {
-            let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
-            return Err(HookFailure::new("HOOK_ERROR", format!("hook {} failed: {text}", hook.id)));
-        }
-        if output.value.is_null() || is_broken_json(&output.value) {
-            return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
-        }
-        Ok(structured(&output.value).or_else(|| other_json(&output.value)))
-    }
-}
-
-/// Text that begins as a JSON object but is none: cut off, or nested too deep to be read.
-fn is_broken_json(result: &Value) -> bool {
-    let text = match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => only.get("text").and_then(Value::as_str).unwrap_or_default(),
-        _ => "",
-    };
-    text.trim_start().starts_with('{')
-        && result.get("structuredContent").is_none_or(Value::is_null)
-        && serde_json::from_str::<Value>(text).is_err()
-}
-
-/// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).
-fn other_json(result: &Value) -> Option<Value> {
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
-        _ => None,
-    }
-}
-
-fn timed_out(hook: &HookBinding, limit: Duration) -> HookFailure {
-    HookFailure::new("HOOK_TIMEOUT", format!("hook {} did not answer within {} ms", hook.id, limit.as_millis()))
-}
-
-/// The value of a tool result: its structured content, else its only text if that is a JSON object (nanobot §6.6).
-pub(crate) fn structured(result: &Value) -> Option<Value> {
-    if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
-        return Some(value.clone());
-    }
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => {
-            let text = only.get("text")?.as_str()?;
-            serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
-        }
-        _ => None,
-    }
-}
-
-/// The agent-level hook of a target, as a binding.
-pub(crate) fn agent_hook(target: &crate::hooks::HookTarget, side: Side) -> HookBinding {
-    HookBinding {
-        id: target.to_string(),
-        target: target.clone(),
-        matcher: crate::hooks::Matcher { method: None, name: None, call_on_error: None },
-        side,
-        form: crate::hooks::HookForm::Envelope { may_mutate: target.may_mutate },
-        mode: greenroom_boundary::trace::HookMode::Enforce,
-        priority: 0,
-        declared: 0,
-        timeout: Duration::from_secs(10),
-        fail_open: false,
-    }
 }

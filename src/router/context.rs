@@ -9,8 +9,12 @@ use std::time::Duration;
 use greenroom_boundary::{AgentId, CancellationToken, Scope, SpanId};
 use serde_json::{Map, Value};
 
-use crate::agents::{Session, TurnTree};
+use super::CallError;
+use crate::agents::{Permissions, Session, TurnTree};
 use crate::sessions::RootSession;
+
+/// Most pieces of configured code that may be running inside each other.
+const MAX_CODE_DEPTH: usize = 8;
 
 /// Receives the progress of a call: (progress, total, message, further `_meta`).
 pub type ProgressSink = Arc<dyn Fn(f64, Option<f64>, Option<&str>, Option<&Value>) + Send + Sync>;
@@ -32,6 +36,10 @@ pub struct CallContext {
     pub delegation: Vec<AgentId>,
     /// The hooks that are running, outermost first.
     pub hooks: Vec<String>,
+    /// The configured code that is running: script servers and expressions, outermost first.
+    pub code: Vec<String>,
+    /// What the agent that calls may do; none for what is not an agent's doing.
+    pub permissions: Option<Arc<Permissions>>,
     /// The session tree that the call belongs to.
     pub root: Arc<RootSession>,
     /// The conversation's state.
@@ -63,6 +71,8 @@ impl CallContext {
             tool_call: None,
             delegation: Vec::new(),
             hooks: Vec::new(),
+            code: Vec::new(),
+            permissions: None,
             root,
             session,
             tree,
@@ -72,17 +82,36 @@ impl CallContext {
         }
     }
 
+    /// The context in which a server is asked: as the caller's, inside `span`. A server that wants to end what it begins makes
+    /// a token of its own below this one.
+    pub(super) fn inside(&self, span: SpanId) -> Self {
+        Self { parent: Some(span), ..self.clone() }
+    }
+
     /// The context of a call inside `span`.
     #[must_use]
     pub fn within(&self, span: SpanId) -> Self {
         Self { parent: Some(span), cancel: self.cancel.child_token(), ..self.clone() }
     }
 
-    /// The context in which hook `id` is asked.
+    /// The context of configured code called `name`; refused if it calls itself without end.
+    pub fn for_code(&self, name: &str) -> Result<Self, CallError> {
+        if self.code.len() >= MAX_CODE_DEPTH {
+            return Err(CallError::CodeDepth { depth: self.code.len(), path: self.code.join(" > ") });
+        }
+        let mut child = self.clone();
+        child.code.push(name.to_owned());
+        child.cancel = self.cancel.child_token();
+        child.tool_call = None;
+        Ok(child)
+    }
+
+    /// The context in which hook `id` is asked: hooks are the operator's, so no agent's permissions bind them.
     #[must_use]
     pub fn for_hook(&self, id: &str, timeout: Duration) -> Self {
         let mut child = self.clone();
         child.hooks.push(id.to_owned());
+        child.permissions = None;
         child.tool_call = None;
         child.progress = None;
         child.timeout = Some(timeout);

@@ -20,7 +20,7 @@ use super::raw::Written;
 use super::readable::readable;
 use super::under_way::UnderWay;
 use super::upstream::Upstream;
-use super::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
+use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest};
 use crate::host::HostCore;
 use crate::sessions::{self, News};
 
@@ -28,8 +28,6 @@ use crate::sessions::{self, News};
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Deadline of each request that follows a handshake.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most pages read of one list, so that a cursor that never ends cannot hold a turn.
-const MAX_PAGES: usize = 100;
 /// How far progress may extend a call, as a multiple of its deadline.
 const CAP_FACTOR: u32 = 4;
 
@@ -47,12 +45,13 @@ pub struct ExternalServer {
     /// How many handshakes ran into their deadline, and what the last one said.
     silent: std::sync::Mutex<(u64, Option<CallError>)>,
     closing: CancellationToken,
-    lists: std::sync::Mutex<std::collections::BTreeMap<String, (u64, Vec<Value>)>>,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
     /// Who answers what the server asks.
     host: Weak<HostCore>,
     under_way: UnderWay,
+    /// What the server said about its use when it was last connected.
+    instructions: std::sync::Mutex<Option<String>>,
 }
 
 #[derive(Clone)]
@@ -79,11 +78,11 @@ impl ExternalServer {
             connection: Mutex::new(None),
             silent: std::sync::Mutex::default(),
             closing: CancellationToken::new(),
-            lists: std::sync::Mutex::default(),
             generation: Arc::default(),
             open: Arc::default(),
             host: Weak::new(),
             under_way: UnderWay::default(),
+            instructions: std::sync::Mutex::default(),
         }
     }
 
@@ -160,7 +159,7 @@ impl ExternalServer {
         let level = level.map(|level| ("logging/setLevel", json!({"level": level})));
         let subscribed = cx.root.subscriptions(&self.name).into_iter().map(|uri| ("resources/subscribe", json!({"uri": uri})));
         for (method, params) in level.into_iter().chain(subscribed) {
-            if let Err(error) = self.page(&cx, connection, method, &params).await {
+            if let Err(error) = self.own_request(&cx, connection, method, &params).await {
                 self.warn(&cx, "not_restored", json!({"method": method, "error": error.to_string()}));
             }
         }
@@ -214,7 +213,12 @@ impl ExternalServer {
             }
         }
         match result {
-            Ok(server) => Ok(value_of(&server.raw).get("capabilities").cloned().unwrap_or_default()),
+            Ok(server) => {
+                let hello = value_of(&server.raw);
+                let instructions = hello.get("instructions").and_then(Value::as_str).map(str::to_owned);
+                *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = instructions;
+                Ok(hello.get("capabilities").cloned().unwrap_or_default())
+            }
             Err(error) => Err(CallError::Unavailable(McpError::Unreachable {
                 server: self.name.to_string(),
                 message: format!("the handshake failed: {error}"),
@@ -237,54 +241,14 @@ impl ExternalServer {
         }
     }
 
-    /// Every page of a list, and whether no page failed.
-    async fn fetch_list(
+    /// A request of the host's own, traced as an exchange.
+    async fn own_request(
         &self,
         cx: &CallContext,
         connection: &Connection,
         method: &str,
-    ) -> Result<(Vec<Value>, bool), CallError> {
-        let Some((key, capability)) = list_key(method) else {
-            return Ok((Vec::new(), true));
-        };
-        if connection.capabilities.get(capability).is_none() {
-            return Ok((Vec::new(), true));
-        }
-        let mut items: Vec<Value> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        let mut cursors = std::collections::BTreeSet::new();
-        let mut cursor: Option<Value> = None;
-        for page in 0..MAX_PAGES {
-            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let result = match self.page(cx, connection, method, &params).await {
-                Ok(output) => output.value,
-                Err(error) if page > 0 => {
-                    self.warn(cx, "list_incomplete", json!({"method": method, "error": error.to_string()}));
-                    return Ok((items, false));
-                }
-                Err(error) => return Err(error),
-            };
-            for item in result.get(key).and_then(Value::as_array).into_iter().flatten() {
-                let identity = item.get("uri").or_else(|| item.get("uriTemplate")).or_else(|| item.get("name")).cloned();
-                if seen.insert(identity.unwrap_or_default().to_string()) {
-                    items.push(item.clone());
-                }
-            }
-            match result.get("nextCursor").filter(|next| !next.is_null()) {
-                None => return Ok((items, true)),
-                Some(next) if !cursors.insert(next.to_string()) => {
-                    self.warn(cx, "cursor_repeated", json!({"method": method, "cursor": next}));
-                    return Ok((items, true));
-                }
-                Some(next) => cursor = Some(next.clone()),
-            }
-        }
-        self.warn(cx, "list_too_long", json!({"method": method, "pages": MAX_PAGES}));
-        Ok((items, true))
-    }
-
-    /// One page of a list, traced as an exchange of its own.
-    async fn page(&self, cx: &CallContext, connection: &Connection, method: &str, params: &Value) -> Result<Output, CallError> {
+        params: &Value,
+    ) -> Result<Output, CallError> {
         let (tracer, span, left) = (self.drivers.tracer.clone(), self.drivers.tracer.span(), Arc::new(AtomicBool::new(false)));
         let request = EventKind::Request {
             span,
@@ -362,41 +326,28 @@ pub(super) fn value_of(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
-/// Key of the items and capability of a list method.
-fn list_key(method: &str) -> Option<(&'static str, &'static str)> {
-    match method {
-        "tools/list" => Some(("tools", "tools")),
-        "prompts/list" => Some(("prompts", "prompts")),
-        "resources/list" => Some(("resources", "resources")),
-        "resources/templates/list" => Some(("resourceTemplates", "resources")),
-        _ => None,
-    }
-}
-
 #[async_trait]
 impl Server for ExternalServer {
     fn boundary(&self) -> String {
         format!("mcp.{}", self.name)
     }
 
-    async fn list(&self, cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
+    async fn offer(&self, cx: &CallContext, capability: &str) -> Result<Offer, CallError> {
         let connection = self.connection(cx).await?;
-        let generation = self.generation.load(Ordering::SeqCst);
-        let cached = self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(method).cloned();
-        if let Some((_, items)) = cached.filter(|(made_at, _)| *made_at == generation) {
-            return Ok(items);
-        }
-        let (items, complete) = self.fetch_list(cx, &connection, method).await?;
-        if complete {
-            self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), (generation, items.clone()));
-        }
-        Ok(items)
+        Ok(match connection.capabilities.get(capability) {
+            Some(_) => Offer::Kept(self.generation.load(Ordering::SeqCst)),
+            None => Offer::Nothing,
+        })
     }
 
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let connection = self.connection(cx).await?;
         let params = Written { value: &request.params, raw: request.raw.as_ref() };
         self.exchange(cx, &connection, &request.method, &params, Some(request.sent)).await
+    }
+
+    fn instructions(&self) -> Option<String> {
+        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn open_connections(&self) -> usize {

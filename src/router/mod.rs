@@ -3,27 +3,35 @@
 //! Invariant: nothing is special-cased around it. Built-in servers, script servers and agents get the same hooks,
 //! overrides and traces as external ones. Deliberately no business logic: a server does the work.
 
+mod ask;
 mod call;
 mod context;
 mod error;
 mod external;
+mod lists;
 mod names;
 mod open;
+mod permitted;
 mod question;
 mod raw;
 mod readable;
 mod server;
+mod slots;
 mod tools;
 mod under_way;
 mod upstream;
 
+pub(crate) use ask::structured;
 pub use call::Router;
-pub(crate) use call::{Factory, agent_hook, did_you_mean, structured};
+pub(crate) use call::did_you_mean;
 pub use context::{CallContext, ProgressSink};
 pub use error::CallError;
 pub use external::ExternalServer;
-pub use names::{NameTable, ToolEntry, nearest};
+pub use lists::{ListMethod, Offer};
+pub use names::{NameTable, Renamed, ToolEntry, nearest};
 pub(crate) use open::OpenExchange;
 pub use raw::RawParams;
+pub(crate) use readable::readable;
 pub use server::{Output, Sent, Server, ServerRequest};
+pub(crate) use slots::Factory;
 pub(crate) use tools::upstream_name;

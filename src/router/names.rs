@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_boundary::ServerName;
-use serde_json::Value;
+use greenroom_boundary::trace::EventKind;
+use greenroom_boundary::{ServerName, Tracer};
+use serde_json::{Value, json};
+
+use super::CallContext;
 
 pub use greenroom_harness::load::nearest;
 
@@ -25,10 +28,42 @@ pub struct ToolEntry {
 }
 
 impl ToolEntry {
+    fn path(&self) -> String {
+        format!("{}/{}", self.server, self.tool)
+    }
+
     /// Whether calling it again does no harm, by its own word.
     pub fn is_idempotent(&self) -> bool {
         let hint = |name: &str| self.spec.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool).unwrap_or(false);
         hint("idempotentHint") || hint("readOnlyHint")
+    }
+}
+
+/// A tool that is shown under another name than it should be, as that one was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The name it has.
+    pub shown: String,
+    /// The name it should have.
+    pub wanted: String,
+    /// Its server.
+    pub server: ServerName,
+    /// The tool.
+    pub tool: String,
+    /// The tool that has that name, `server/tool`.
+    pub taken_by: String,
+}
+
+impl Renamed {
+    /// Says so in the trace and in the log.
+    pub(crate) fn warn(&self, tracer: &Tracer, cx: &CallContext) {
+        let Self { shown, wanted, server, tool, taken_by } = self;
+        tracing::warn!(
+            "{server}/{tool} is shown as {shown}, as {taken_by} is called {wanted} already; give one of them an alias"
+        );
+        let body = json!({"name": wanted, "tool": tool, "takenBy": taken_by, "shownAs": shown});
+        let event = EventKind::Warning { boundary: format!("mcp.{server}"), method: "name_taken".to_owned(), body };
+        tracer.emit(&cx.scope, cx.agent.as_ref(), event);
     }
 }
 
@@ -37,10 +72,12 @@ impl ToolEntry {
 pub struct NameTable {
     order: Vec<String>,
     entries: BTreeMap<String, ToolEntry>,
+    renamed: Vec<Renamed>,
 }
 
 impl NameTable {
     /// Adds a tool under the name `wanted`, cleaned for providers; a taken name gets `_2`, `_3`, … Returns the name given.
+    /// The same tool under the same name is there once.
     pub fn add(&mut self, wanted: &str, entry: ToolEntry) -> String {
         let clean: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect();
@@ -48,14 +85,33 @@ impl NameTable {
         let clean = if clean.is_empty() { "tool".to_owned() } else { clean };
         let mut name = clean.clone();
         let mut number = 2;
-        while self.entries.contains_key(&name) {
+        let mut taken_by = None;
+        while let Some(other) = self.entries.get(&name) {
+            if other.server == entry.server && other.tool == entry.tool {
+                return name;
+            }
+            taken_by.get_or_insert_with(|| other.path());
             let suffix = format!("_{number}");
             name = clean.chars().take(MAX_NAME_CHARS - suffix.len()).collect::<String>() + &suffix;
             number += 1;
         }
+        if let Some(taken_by) = taken_by {
+            self.renamed.push(Renamed {
+                shown: name.clone(),
+                wanted: clean,
+                server: entry.server.clone(),
+                tool: entry.tool.clone(),
+                taken_by,
+            });
+        }
         self.order.push(name.clone());
         self.entries.insert(name.clone(), entry);
         name
+    }
+
+    /// The tools whose name was taken, in order of declaration.
+    pub fn renamed(&self) -> &[Renamed] {
+        &self.renamed
     }
 
     /// What a shown name stands for.

@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use greenroom_boundary::{AgentId, Scope, ServerName};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::call::{RouterHooks, rpc_error};
+use super::ask::RouterHooks;
+use super::call::rpc_error;
 use super::{CallContext, CallError, Output, RawParams, Router};
 use crate::agents::{SAMPLE, Session, TurnTree};
 use crate::config::ServerKind;
 use crate::context::OutputStream;
-use crate::hooks::{Chain, Exchange, HookFailure, Message, MutationRecord, Side};
+use crate::hooks::{Chain, Exchange, HookFailure, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootSession;
 
 impl Router {
@@ -146,24 +147,16 @@ impl Router {
 
     fn connected(&self, root: &RootSession) -> Vec<(ServerName, Arc<dyn super::Server>)> {
         let external = self.slots.iter().filter(|(_, slot)| matches!(slot.config.kind, ServerKind::External(_)));
-        let made = external.filter_map(|(name, slot)| Some((name.clone(), slot.made(root.id)?)));
+        let made = external.filter_map(|(name, slot)| Some((name.clone(), slot.existing(root.id)?.server)));
         made.filter(|(_, server)| server.open_connections() > 0).collect()
     }
 }
 
 /// The answer with what hooks changed in its `_meta`; its content is left alone, as it is no tool's.
 fn noted(mut output: Output, record: &MutationRecord) -> Output {
-    if record.is_empty() {
-        return output;
-    }
-    let content = output.value.get_mut("content").map(Value::take);
-    record.write_into(&mut output.value);
-    if let Some(content) = content {
-        output.value["content"] = content;
-    }
-    output.raw = None;
-    if output.value.get("_meta").is_some_and(Value::is_null) {
-        output.value["_meta"] = json!({});
+    if !record.is_empty() {
+        record.write_into(&mut output.value, NoteMode::Meta);
+        output.raw = None;
     }
     output
 }

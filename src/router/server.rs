@@ -8,7 +8,7 @@ use greenroom_boundary::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{CallContext, CallError, RawParams};
+use super::{CallContext, CallError, Offer, RawParams};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -46,11 +46,19 @@ pub trait Server: Send + Sync {
     /// Its boundary in the trace: `mcp.NAME`, `server.NAME` or `agent.NAME`.
     fn boundary(&self) -> String;
 
-    /// The whole answer to a list method (`tools/list`, `prompts/list`, …): every page, items as the server wrote them.
-    async fn list(&self, cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError>;
+    /// What it says before a list of this capability is asked for; it is connected by then.
+    async fn offer(&self, cx: &CallContext, capability: &str) -> Result<Offer, CallError> {
+        let _ = (cx, capability);
+        Ok(Offer::Fresh)
+    }
 
-    /// Answers one request.
+    /// Answers one request. A list method ([`ListMethod`](super::ListMethod)) is answered with one page.
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
+
+    /// What it said about its use when it was last connected.
+    fn instructions(&self) -> Option<String> {
+        None
+    }
 
     /// Connections that are open now.
     fn open_connections(&self) -> usize {

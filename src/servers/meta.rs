@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
 
 /// The server.
 pub struct MetaServer {
@@ -22,25 +22,26 @@ impl MetaServer {
     }
 }
 
+fn list_agents() -> Value {
+    json!({
+        "name": "list_agents",
+        "description": "List the agents of this host",
+        "inputSchema": {"type": "object", "properties": {}, "additionalProperties": false},
+        "annotations": {"readOnlyHint": true},
+    })
+}
+
 #[async_trait]
 impl Server for MetaServer {
     fn boundary(&self) -> String {
         "server.nanobot.meta".to_owned()
     }
 
-    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
-        Ok(match method {
-            "tools/list" => vec![json!({
-                "name": "list_agents",
-                "description": "List the agents of this host",
-                "inputSchema": {"type": "object", "properties": {}, "additionalProperties": false},
-                "annotations": {"readOnlyHint": true},
-            })],
-            _ => Vec::new(),
-        })
-    }
-
     async fn request(&self, _cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        if let Some(list) = ListMethod::parse(&request.method) {
+            (request.sent)();
+            return Ok(list.page(if list == ListMethod::Tools { vec![list_agents()] } else { Vec::new() }));
+        }
         let name = request.params["name"].as_str().unwrap_or_default();
         if request.method != "tools/call" || name != "list_agents" {
             let hint = "; its only tool is list_agents".to_owned();

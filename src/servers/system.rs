@@ -14,7 +14,7 @@ use greenroom_boundary::cli::{CliEvent, CliExit, CliLimits, CommandSpec};
 use greenroom_boundary::trace::{EventKind, Outcome};
 use serde_json::{Value, json};
 
-use crate::router::{CallContext, CallError, OpenExchange, Output, Server, ServerRequest};
+use crate::router::{CallContext, CallError, ListMethod, OpenExchange, Output, Server, ServerRequest};
 
 /// Deadline of a command that does not say otherwise.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -103,32 +103,33 @@ impl SystemServer {
     }
 }
 
+fn bash() -> Value {
+    json!({
+        "name": "bash",
+        "description": "Run a command in a confined shell",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "What to run"},
+                "timeout": {"type": "integer", "description": "Longest run in milliseconds"},
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        },
+    })
+}
+
 #[async_trait]
 impl Server for SystemServer {
     fn boundary(&self) -> String {
         "server.nanobot.system".to_owned()
     }
 
-    async fn list(&self, _cx: &CallContext, method: &str) -> Result<Vec<Value>, CallError> {
-        Ok(match method {
-            "tools/list" => vec![json!({
-                "name": "bash",
-                "description": "Run a command in a confined shell",
-                "inputSchema": {
-                    "type": "object",
-                    "properties": {
-                        "command": {"type": "string", "description": "What to run"},
-                        "timeout": {"type": "integer", "description": "Longest run in milliseconds"},
-                    },
-                    "required": ["command"],
-                    "additionalProperties": false,
-                },
-            })],
-            _ => Vec::new(),
-        })
-    }
-
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        if let Some(list) = ListMethod::parse(&request.method) {
+            (request.sent)();
+            return Ok(list.page(if list == ListMethod::Tools { vec![bash()] } else { Vec::new() }));
+        }
         let name = request.params["name"].as_str().unwrap_or_default();
         if request.method != "tools/call" || name != "bash" {
             let hint = "; its only tool is bash".to_owned();

@@ -7,7 +7,9 @@
 
 mod checks;
 mod http;
+mod mock;
 mod record;
+mod reload;
 mod replay;
 mod reports;
 mod scenarios;

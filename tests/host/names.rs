@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn every_name_is_usable_unique_and_routes_back(tools in prop::collection::vec("\\PC{0,80}", 0..20)) {
+    fn every_name_is_usable_unique_and_routes_back(tools in prop::collection::btree_set("\\PC{0,80}", 0..20)) {
         let mut table = NameTable::default();
         let shown: Vec<String> = tools.iter().map(|tool| table.add(tool, entry("s", tool))).collect();
         prop_assert_eq!(shown.iter().collect::<BTreeSet<_>>().len(), tools.len());
@@ -41,4 +41,24 @@ proptest! {
         let order: Vec<String> = table.iter().map(|(name, _)| name.to_owned()).collect();
         prop_assert_eq!(order, shown);
     }
+}
+
+#[test]
+fn a_tool_named_twice_is_there_once() {
+    let mut table = NameTable::default();
+    assert_eq!(table.add("buy", entry("shop", "buy")), "buy");
+    assert_eq!(table.add("buy", entry("shop", "buy")), "buy");
+    assert_eq!(table.add("purchase", entry("shop", "buy")), "purchase", "an alias is another name");
+    assert_eq!(table.iter().count(), 2);
+    assert!(table.renamed().is_empty());
+}
+
+#[test]
+fn a_taken_name_is_told_with_both_tools() {
+    let mut table = NameTable::default();
+    table.add("buy", entry("shop", "buy"));
+    table.add("buy", entry("market", "buy"));
+    let renamed = &table.renamed()[0];
+    assert_eq!((renamed.shown.as_str(), renamed.wanted.as_str()), ("buy_2", "buy"));
+    assert_eq!((renamed.server.as_str(), renamed.tool.as_str(), renamed.taken_by.as_str()), ("market", "buy", "shop/buy"));
 }

@@ -84,7 +84,8 @@ fn clients(scenario: &Scenario, root: &Node) -> Vec<Problem> {
             Step::HangUp(_) => root.nearest(["run", &index, "hang_up"]),
             _ => root.nearest(["run", &index, key, "client"]),
         };
-        let problem = Problem::new(node.span, format!("no client is called `{client}`: list `client.{client}` under `drivers`"));
+        let problem =
+            Problem::new(node.span, format!("no client is called `{client}`: list `client.{client}` under `drivers`"));
         problems.push(problem.maybe_help(nearest(client, known.iter().copied()).map(|near| format!("did you mean `{near}`?"))));
     }
     problems

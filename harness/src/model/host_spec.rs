@@ -146,6 +146,14 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Duration>")]
     pub tool_timeout: Option<String>,
+    /// How far progress may extend that deadline (default four times `tool_timeout`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub tool_timeout_cap: Option<String>,
+    /// Deadline of a whole list of a server, the connection to it included (default `10s`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub list_timeout: Option<String>,
     /// Repeating failed tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_retry: Option<RetrySpec>,
@@ -171,6 +179,12 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Duration>")]
     pub question_timeout: Option<String>,
+    /// How far the calls of a script are kept apart (default `context`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
+    /// How much a result tells of what hooks changed (default `content`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<NoteSpec>,
 }
 
 /// Who answers a server's `sampling/createMessage`. Without it the client if it can, else an agent if any has `aliases`,
@@ -197,6 +211,40 @@ pub enum ElicitationSpec {
     Decline,
     /// The host, with `cancel`.
     Cancel,
+}
+
+/// How much a result tells of what hooks changed. In YAML, `off` wants quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteSpec {
+    /// `_meta`, and a text in the content.
+    Content,
+    /// `_meta` only.
+    Meta,
+    /// Nothing: only trace and audit tell.
+    Off,
+}
+
+/// How far the calls of a script are kept apart. None sees what another one left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationSpec {
+    /// One frozen context per script, its top level run anew for each call: fastest.
+    Frozen,
+    /// A fresh context for each call.
+    Context,
+    /// A fresh engine instance for each call.
+    Isolate,
+}
+
+impl From<IsolationSpec> for greenroom_boundary::isolate::Isolation {
+    fn from(spec: IsolationSpec) -> Self {
+        match spec {
+            IsolationSpec::Frozen => Self::Frozen,
+            IsolationSpec::Context => Self::Context,
+            IsolationSpec::Isolate => Self::Isolate,
+        }
+    }
 }
 
 /// Repeating failed tool calls.

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::clock::{MonoNanos, UnixNanos};
 use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::{BoxFuture, CliRunner, Clock, Credentials, Drivers, Egress, Entropy, Llm, McpConnector, Tracer};
@@ -214,7 +215,18 @@ pub(super) fn build(
         ),
     };
     Ok(Rig {
-        drivers: Drivers { llm, mcp, cli, isolate, clock: driver, entropy, egress, tracer, credentials },
+        drivers: Drivers {
+            llm,
+            mcp,
+            cli,
+            isolate,
+            clock: driver,
+            entropy,
+            egress,
+            audit: Arc::new(DenyAudit),
+            tracer,
+            credentials,
+        },
         tapes,
         faults,
         clients,

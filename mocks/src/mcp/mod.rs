@@ -12,6 +12,8 @@ mod server;
 mod session;
 mod switch;
 
-pub use script::{McpAnswer, McpAsk, McpCall, McpInitialize, McpNotification, McpProgress, McpScript, McpWhen, OnCancel, RpcError};
+pub use script::{
+    McpAnswer, McpAsk, McpCall, McpInitialize, McpNotification, McpProgress, McpScript, McpWhen, OnCancel, RpcError,
+};
 pub use server::ScriptedMcp;
 pub use switch::{DenyMcp, McpSwitch};
