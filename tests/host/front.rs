@@ -86,7 +86,8 @@ fn the_revision_is_negotiated(asked: &str, given: &str) {
     assert_eq!(hello["protocolVersion"], given);
     assert_eq!(hello["serverInfo"], json!({"name": "my host", "version": "9"}));
     assert_eq!(hello["instructions"], "be kind");
-    assert_eq!(hello["capabilities"], json!({"tools": {"listChanged": false}, "prompts": {"listChanged": false}}));
+    let capabilities = json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {}});
+    assert_eq!(hello["capabilities"], capabilities);
 }
 
 #[test]
