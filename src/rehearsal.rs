@@ -23,7 +23,7 @@ use crate::config::{
     AgentConfig, HookDeclaration, HostConfig, ScriptConfig, ServerConfig, ServerKind, Variables, load_file, load_value,
     parse_duration,
 };
-use crate::front::serve_as;
+use crate::front::{Arrival, serve_as};
 use crate::hooks::{HookBinding, HookForm, HookTarget, Matcher, Side};
 use crate::host::Host;
 
@@ -63,7 +63,7 @@ impl HostUnderTest for Rehearsed {
     }
 
     async fn serve(&self, name: &str, duplex: FrameDuplex) -> Result<(), HostError> {
-        serve_as(&self.0, duplex, Some(name)).await;
+        serve_as(&self.0, duplex, Arrival { name: Some(name.to_owned()), ..Arrival::default() }).await;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, FrameDuplex};
 use greenroom_boundary::trace::{Direction, EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
+use greenroom_wire::http::server::Streams;
 use greenroom_wire::{
     ClientHello, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello,
 };
@@ -16,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::Catalogue;
 use super::catalogue::{external_servers, resource_servers};
-use super::client::PeerClient;
+use super::client::{Begun, PeerClient, UnderWay};
 use crate::agents::{TurnTree, VIA_KEY};
 use crate::config::InstructionSource;
 use crate::context::{self, OutputStream};
@@ -26,16 +27,31 @@ use crate::sessions::RootSession;
 
 /// Serves one outside client until its connection ends. Traces call it `s1`, `s2`, …: its session id is a secret.
 pub async fn serve(host: &Host, duplex: FrameDuplex) {
-    serve_as(host, duplex, None).await;
+    serve_as(host, duplex, Arrival::default()).await;
 }
 
-/// Like [`serve`], with a name of the caller's choice for the session.
-pub async fn serve_as(host: &Host, duplex: FrameDuplex, name: Option<&str>) {
+/// How a client comes to the host.
+#[derive(Clone, Debug, Default)]
+pub struct Arrival {
+    /// What traces call its session, if not `s1`, `s2`, …
+    pub name: Option<String>,
+    /// Its streams, if its transport has several.
+    pub streams: Streams,
+}
+
+/// Like [`serve`], for a client of which more is known.
+pub async fn serve_as(host: &Host, duplex: FrameDuplex, arrival: Arrival) {
     let core = host.core();
     let root = core.begin_session();
-    let session_id = name.map_or_else(|| format!("s{}", root.id.0), str::to_owned);
+    let session_id = arrival.name.unwrap_or_else(|| format!("s{}", root.id.0));
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
-    let handler = Arc::new(Connection { host: host.clone(), root: root.clone(), session_id: session_id.clone() });
+    let handler = Arc::new(Connection {
+        host: host.clone(),
+        root: root.clone(),
+        session_id: session_id.clone(),
+        streams: arrival.streams,
+        under_way: UnderWay::default(),
+    });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
     host.end_session(&root, &session_id).await;
@@ -87,6 +103,8 @@ struct Connection {
     host: Host,
     root: Arc<RootSession>,
     session_id: String,
+    streams: Streams,
+    under_way: UnderWay,
 }
 
 pub(super) struct Front {
@@ -264,8 +282,10 @@ impl PeerHandler for Connection {
         let peer = request.peer.clone();
         let is_hello = request.method == "initialize";
         let capabilities = params.get("capabilities").filter(|_| is_hello).cloned().unwrap_or_default();
+        let name = format!("{}/{}", self.session_id, request.id);
+        let _under_way = Begun::new(&self.under_way, &name, request.id);
         let call = OutsideCall {
-            id: format!("{}/{}", self.session_id, request.id),
+            id: name,
             root: self.root.clone(),
             session: self.session_id.clone(),
             method: request.method,
@@ -276,7 +296,8 @@ impl PeerHandler for Connection {
         };
         let answered = answer(&self.host, call).await;
         if is_hello && answered.is_ok() {
-            self.root.introduce(Arc::new(PeerClient { peer, boundary: self.boundary(), capabilities }));
+            let (under_way, streams) = (self.under_way.clone(), self.streams.clone());
+            self.root.introduce(Arc::new(PeerClient { peer, boundary: self.boundary(), capabilities, under_way, streams }));
         }
         answered
     }

@@ -12,4 +12,4 @@ mod wishes;
 
 pub use catalogue::Catalogue;
 pub(crate) use catalogue::publishes;
-pub use handler::{OutsideCall, answer, serve, serve_as};
+pub use handler::{Arrival, OutsideCall, answer, serve, serve_as};

@@ -9,14 +9,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use greenroom_boundary::{CancellationToken, Clock, Entropy, clock};
 use greenroom_wire::FrameDuplex;
-use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo, mcp_router};
+use greenroom_wire::http::server::{Acceptor, KeepAlive, Refusal, ServerOptions, SessionInfo, mcp_router};
 use tokio::net::TcpListener;
 
-use crate::front;
+use crate::front::{self, Arrival};
 use crate::host::Host;
 
 /// Path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
+
+/// How long a stream is silent; below the minute after which many proxies close one.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// How long the end waits for connections that do not end, such as one with half a request.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -28,7 +31,8 @@ impl Acceptor for Sessions {
     async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
         let host = self.0.clone();
         tracing::debug!(agent = session.headers.get("user-agent"), "new session");
-        tokio::spawn(async move { front::serve(&host, duplex).await });
+        let arrival = Arrival { name: None, streams: session.streams };
+        tokio::spawn(async move { front::serve_as(&host, duplex, arrival).await });
         Ok(())
     }
 }
@@ -70,6 +74,7 @@ impl HttpFront {
         stop: CancellationToken,
     ) -> std::io::Result<()> {
         let mut options = ServerOptions::new(entropy);
+        options.keep_alive = Some(KeepAlive { clock: clock.clone(), every: KEEP_ALIVE });
         options.allowed_origins = allowed_origins;
         let (router, sessions) = mcp_router(MCP_PATH, acceptor, options);
         let ending = stop.clone();

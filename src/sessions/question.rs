@@ -171,7 +171,8 @@ fn context(core: &HostCore, question: &Question) -> CallContext {
         let scope = Scope::new(question.server.as_str());
         CallContext::new(scope, question.root.clone(), Session::new(""), tree, question.cancel.child_token())
     });
-    let cancel = cause.cancel.child_token();
+    // Several calls may be under way: the end of the one that was taken for the cause must not end the question of another.
+    let cancel = question.cancel.child_token();
     CallContext { cancel, tool_call: None, progress: None, timeout: None, ..cause }
 }
 
@@ -238,7 +239,7 @@ async fn ask_client(
     tracer.emit(&cx.scope, cx.agent.as_ref(), event);
     let (scope, agent, left) = (cx.scope.clone(), cx.agent.clone(), Arc::new(AtomicBool::new(true)));
     let open = OpenExchange { tracer, scope, agent, span, boundary: boundary.clone(), method, left };
-    match client.request(&message.method, params, &cx.cancel).await {
+    match client.request(&message.method, params, &cx.scope, &cx.cancel).await {
         Ok(raw) => {
             let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
             open.close(Outcome::Ok, || json!({"result": value}), None);

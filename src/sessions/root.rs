@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use greenroom_boundary::{CancellationToken, RawJson, ServerName};
+use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
 use greenroom_wire::RpcError;
 use serde_json::Value;
 
@@ -26,8 +26,15 @@ pub trait Client: Send + Sync {
     /// The capabilities of its `initialize`: `sampling`, `elicitation`, `roots`, …
     fn capabilities(&self) -> Value;
 
-    /// Asks it (`sampling/createMessage`, `elicitation/create`, `roots/list`).
-    async fn request(&self, method: &str, params: Option<RawJson>, cancel: &CancellationToken) -> Result<RawJson, RpcError>;
+    /// Asks it (`sampling/createMessage`, `elicitation/create`, `roots/list`). `scope` is that of the call which the question
+    /// comes from: its root names the client's own request, if it is one.
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+        scope: &Scope,
+        cancel: &CancellationToken,
+    ) -> Result<RawJson, RpcError>;
 
     /// Tells it something.
     fn notify(&self, method: &str, params: Option<RawJson>);

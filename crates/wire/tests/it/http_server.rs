@@ -1,13 +1,16 @@
 //! The endpoint's statuses, and where messages go, asked with plain HTTP.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use greenroom_boundary::Entropy;
-use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo, Sessions, mcp_router};
+use greenroom_wire::http::server::{Acceptor, KeepAlive, Refusal, ServerOptions, SessionInfo, Sessions, Streams, mcp_router};
 use greenroom_wire::splice::progress_token_of;
-use greenroom_wire::{FrameDuplex, IncomingRequest, Peer, RawJson, RequestOptions, RpcError, negotiate, server_hello};
+use greenroom_wire::{
+    FrameDuplex, IncomingRequest, Peer, RawJson, RequestId, RequestOptions, RpcError, negotiate, server_hello,
+};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::json;
@@ -279,7 +282,7 @@ async fn the_acceptor_learns_who_calls() {
     let info = served.front.infos.lock().unwrap()[0].clone();
     let headers = [("authorization", "Bearer t"), ("user-agent", "test")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    assert_eq!(info, SessionInfo { id: SESSION.to_owned(), headers });
+    assert_eq!((info.id.as_str(), info.headers), (SESSION, headers));
 }
 
 #[tokio::test]
@@ -316,6 +319,58 @@ async fn without_a_stream_of_its_own_the_server_asks_on_an_open_request() {
     let told = served.post(r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#).send().await.unwrap();
     assert_eq!(told.status(), 202);
     assert_eq!(messages(&asked.text().await.unwrap()), [r#"{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}"#]);
+}
+
+#[tokio::test]
+async fn a_question_goes_out_on_the_request_that_it_comes_from() {
+    let served = start().await;
+    served.initialize().await;
+    let own = served.call(Method::GET).header("accept", "text/event-stream").header("mcp-session-id", SESSION);
+    let own = own.send().await.unwrap();
+    let streams = served.front.infos.lock().unwrap()[0].streams.clone();
+    streams.comes_from(&RequestId::Number(1), &RequestId::Number(5));
+    let mut asked = served.post(r#"{"jsonrpc":"2.0","id":5,"method":"ask back"}"#).send().await.unwrap();
+    let question = String::from_utf8(asked.chunk().await.unwrap().unwrap().to_vec()).unwrap();
+    assert_eq!(messages(&question), [r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#]);
+    served.post(r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#).send().await.unwrap();
+    assert_eq!(messages(&asked.text().await.unwrap()), [r#"{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}"#]);
+    served.sessions.shutdown();
+    assert_eq!(own.text().await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_question_that_finds_no_stream_fails_at_once() {
+    let served = start().await;
+    served.initialize().await;
+    let failed = served.peer().request("roots/list", None, RequestOptions::default()).await.unwrap_err();
+    assert_eq!((failed.code(), failed.to_rpc().code), ("MCP_CLOSED", -32000));
+    assert!(failed.to_string().contains("no stream open"), "{failed}");
+    assert_eq!(served.post(ECHO).send().await.unwrap().status(), 200, "the connection goes on");
+}
+
+#[tokio::test]
+async fn a_silent_stream_says_that_it_lives() {
+    let clock = HandClock::new();
+    let front = Arc::new(Front::default());
+    let mut options = ServerOptions::new(Arc::new(Counting::default()));
+    options.keep_alive = Some(KeepAlive { clock: clock.clone(), every: Duration::from_secs(15) });
+    let (router, sessions) = mcp_router("/mcp", front.clone(), options);
+    let (url, client) = listen(router).await;
+    let served = Served { url, front, sessions, client };
+    served.initialize().await;
+    let waiting = tokio::spawn(served.post(r#"{"jsonrpc":"2.0","id":"w","method":"wait"}"#).send());
+    while clock.sleepers() == 0 {
+        settle().await;
+    }
+    clock.advance(Duration::from_secs(15));
+    // A request that takes long is answered on a stream, too.
+    let mut waiting = waiting.await.unwrap().unwrap();
+    assert_eq!(kind(&waiting), "text/event-stream");
+    while clock.sleepers() == 0 {
+        settle().await;
+    }
+    clock.advance(Duration::from_secs(15));
+    assert_eq!(waiting.chunk().await.unwrap().unwrap(), ": still here\n\n");
 }
 
 #[tokio::test]
@@ -367,6 +422,6 @@ async fn hanging_up_cancels_nothing() {
 #[test]
 fn secrets_stay_out_of_debug_output() {
     let headers = [("authorization".to_owned(), "Bearer t".to_owned())].into();
-    let info = SessionInfo { id: SESSION.to_owned(), headers };
+    let info = SessionInfo { id: SESSION.to_owned(), headers, streams: Streams::default() };
     assert_eq!(format!("{info:?}"), r#"SessionInfo { headers: ["authorization"], .. }"#);
 }

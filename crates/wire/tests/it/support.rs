@@ -25,6 +25,11 @@ impl HandClock {
     pub(crate) fn advance(&self, by: Duration) {
         self.0.send_modify(|now| *now = now.after(by));
     }
+
+    /// How many wait for a time to come.
+    pub(crate) fn sleepers(&self) -> usize {
+        self.0.receiver_count()
+    }
 }
 
 impl Clock for HandClock {

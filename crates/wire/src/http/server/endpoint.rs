@@ -1,8 +1,8 @@
 //! The endpoint: POST, GET and DELETE on one path.
 //!
 //! Invariant: the status says what the protocol says it must (403 origin, 400 missing session, 404 unknown session, 202 for
-//! what needs no answer). A request is answered with plain JSON unless something else had to be said first. Deliberately
-//! no TLS and no listening: the HTTP front does that.
+//! what needs no answer). A request is answered with plain JSON unless something else had to be said first, or it took long.
+//! Deliberately no TLS and no listening: the HTTP front does that.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,6 +17,7 @@ use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
 use futures::stream;
+use greenroom_boundary::clock::sleep;
 use greenroom_boundary::mcp::Frame;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,8 +25,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::checks::{self, Refused, bad_request, header, refuse, respond, unknown_session};
 use super::routes::Out;
-use super::session::{Session, Sessions};
-use super::{Acceptor, Refusal, ServerOptions, SessionInfo};
+use super::session::{Session, Sessions, Streams};
+use super::{Acceptor, KeepAlive, Refusal, ServerOptions, SessionInfo};
 use crate::http::sse::write_event;
 use crate::http::{EVENT_STREAM, JSON, SESSION_HEADER};
 use crate::splice::progress_token_of;
@@ -63,6 +64,10 @@ impl Endpoint {
         self.acceptor.authorize(headers).map_err(|refusal| refused(&refusal))
     }
 
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        self.sessions.options.keep_alive.clone()
+    }
+
     fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refused> {
         if !headers.contains_key(SESSION_HEADER) {
             return Err(bad_request("the Mcp-Session-Id header is missing; initialize first and send the id you get"));
@@ -85,7 +90,7 @@ impl Endpoint {
                 let session = self.session(headers)?;
                 let opened = session.routes().open_post(id.clone(), progress_token_of(params.as_deref()));
                 let stream = opened.ok_or_else(|| unreadable(&WireError::IdInUse { id: id.to_json() }))?;
-                ask(&session, id, stream, frame).await
+                ask(&session, id, stream, frame, self.keep_alive()).await
             }
             Message::Notification { method, params } => {
                 let session = self.session(headers)?;
@@ -108,17 +113,17 @@ impl Endpoint {
         let busy = || refused(&Refusal { status: 503, message: "too many sessions; end some or try later".to_owned() });
         let (session, duplex) = self.sessions.open().ok_or_else(busy)?;
         let mut unborn = Unborn(Some(session.clone()));
-        let info = SessionInfo { id: session.id.clone(), headers: known_headers(headers) };
+        let info = SessionInfo { id: session.id.clone(), headers: known_headers(headers), streams: Streams::of(&session) };
         self.acceptor.accept(info, duplex).await.map_err(|refusal| refused(&refusal))?;
         let opened = session.routes().open_post(id, None);
         let mut stream = opened.ok_or_else(unknown_session)?;
         accept(&session, frame).await?;
         let first = stream.recv().await;
         if first.as_ref().is_some_and(|out| out.error) {
-            return finish(&session, first, stream);
+            return finish(&session, first, stream, None);
         }
         unborn.0 = None;
-        let mut response = finish(&session, first, stream)?;
+        let mut response = finish(&session, first, stream, self.keep_alive())?;
         if let Ok(value) = HeaderValue::try_from(&session.id) {
             response.headers_mut().insert(SESSION_HEADER, value);
         }
@@ -130,7 +135,7 @@ impl Endpoint {
         checks::get(headers)?;
         let session = self.session(headers)?;
         let stream = session.routes().open_get();
-        Ok(event_stream(None, stream))
+        Ok(event_stream(None, stream, self.keep_alive()))
     }
 
     fn delete(&self, headers: &HeaderMap) -> Result<Response, Refused> {
@@ -195,32 +200,71 @@ fn accepted() -> Response {
 }
 
 /// Passes a request on and answers with what comes back on its stream.
-async fn ask(session: &Session, id: RequestId, mut stream: UnboundedReceiver<Out>, frame: Frame) -> Result<Response, Refused> {
+async fn ask(
+    session: &Session,
+    id: RequestId,
+    mut stream: UnboundedReceiver<Out>,
+    frame: Frame,
+    keep_alive: Option<KeepAlive>,
+) -> Result<Response, Refused> {
     if !session.receive(frame).await {
         session.routes().close_post(&id);
         return Err(unknown_session());
     }
-    let first = stream.recv().await;
-    finish(session, first, stream)
+    match next(&mut stream, keep_alive.as_ref()).await {
+        Next::Out(first) => finish(session, Some(first), stream, keep_alive),
+        Next::End => finish(session, None, stream, keep_alive),
+        Next::Silence => Ok(event_stream(None, stream, keep_alive)),
+    }
 }
 
-fn finish(session: &Session, first: Option<Out>, stream: UnboundedReceiver<Out>) -> Result<Response, Refused> {
+fn finish(
+    session: &Session,
+    first: Option<Out>,
+    stream: UnboundedReceiver<Out>,
+    keep_alive: Option<KeepAlive>,
+) -> Result<Response, Refused> {
     match first {
         Some(Out { frame, answer: true, .. }) => Ok(respond(StatusCode::OK, JSON, Body::from(frame.0))),
         None if session.has_ended() => Err(unknown_session()),
         // Cancelled: a stream with nothing on it.
-        first => Ok(event_stream(first, stream)),
+        first => Ok(event_stream(first, stream, keep_alive)),
     }
 }
 
-fn event_stream(first: Option<Out>, stream: UnboundedReceiver<Out>) -> Response {
-    let events = stream::unfold((first, stream), |(first, mut stream)| async move {
-        let out = match first {
-            Some(out) => out,
-            None => stream.recv().await?,
+enum Next {
+    Out(Out),
+    End,
+    /// Nothing, for as long as a stream may be silent.
+    Silence,
+}
+
+async fn next(stream: &mut UnboundedReceiver<Out>, keep_alive: Option<&KeepAlive>) -> Next {
+    let silence = async {
+        match keep_alive {
+            Some(keep) => sleep(keep.clock.as_ref(), keep.every).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        out = stream.recv() => out.map_or(Next::End, Next::Out),
+        () = silence => Next::Silence,
+    }
+}
+
+fn event_stream(first: Option<Out>, stream: UnboundedReceiver<Out>, keep_alive: Option<KeepAlive>) -> Response {
+    let events = stream::unfold((first, stream, keep_alive), |(first, mut stream, keep_alive)| async move {
+        let next = match first {
+            Some(out) => Next::Out(out),
+            None => next(&mut stream, keep_alive.as_ref()).await,
         };
-        let event = Bytes::from(write_event(&out.frame.to_text()));
-        Some((Ok::<_, Infallible>(event), (None, stream)))
+        let event = match next {
+            Next::Out(out) => Bytes::from(write_event(&out.frame.to_text())),
+            Next::Silence => Bytes::from_static(b": still here\n\n"),
+            Next::End => return None,
+        };
+        Some((Ok::<_, Infallible>(event), (None, stream, keep_alive)))
     });
     let mut response = respond(StatusCode::OK, EVENT_STREAM, Body::from_stream(events));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

@@ -13,14 +13,15 @@ mod session;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
-use greenroom_boundary::Entropy;
 use greenroom_boundary::mcp::FrameDuplex;
+use greenroom_boundary::{Clock, Entropy};
 
 pub use endpoint::mcp_router;
-pub use session::Sessions;
+pub use session::{Sessions, Streams};
 
 /// How the endpoint behaves.
 #[derive(Clone, Debug)]
@@ -35,22 +36,36 @@ pub struct ServerOptions {
     pub buffer_frames: usize,
     /// How many sessions may live at once; beyond that an idle one makes room, or the newcomer is refused.
     pub max_sessions: usize,
+    /// Says something on a stream that has been silent for that long, so that nobody on the way takes it for dead.
+    pub keep_alive: Option<KeepAlive>,
+}
+
+/// How silent streams are kept open.
+#[derive(Clone, Debug)]
+pub struct KeepAlive {
+    /// Measures the silence.
+    pub clock: Arc<dyn Clock>,
+    /// The longest silence.
+    pub every: Duration,
 }
 
 impl ServerOptions {
-    /// 16 MiB per message, 256 waiting messages, 1024 sessions, local origins only.
+    /// 16 MiB per message, 256 waiting messages, 1024 sessions, local origins only, streams as silent as they are.
     pub fn new(entropy: Arc<dyn Entropy>) -> Self {
-        Self { entropy, allowed_origins: Vec::new(), body_limit_bytes: 16 << 20, buffer_frames: 256, max_sessions: 1024 }
+        let (body_limit_bytes, buffer_frames, max_sessions) = (16 << 20, 256, 1024);
+        Self { entropy, allowed_origins: Vec::new(), body_limit_bytes, buffer_frames, max_sessions, keep_alive: None }
     }
 }
 
 /// A new session.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct SessionInfo {
     /// Its id, which is also the client's proof that the session is its own: it stays out of logs.
     pub id: String,
     /// `authorization`, `user-agent` and `origin`, as far as they were sent.
     pub headers: BTreeMap<String, String>,
+    /// Says on which of its streams a question leaves.
+    pub streams: Streams,
 }
 
 impl fmt::Debug for SessionInfo {

@@ -1,7 +1,8 @@
 //! Which stream a message leaves on.
 //!
-//! Invariant: an answer goes to the POST that asked, progress to the POST that gave the token; anything else to the GET
-//! stream if one is open, else to an open POST, else it waits, up to a limit, for the next GET. Deliberately no copies.
+//! Invariant: an answer goes to the POST that asked, progress to the POST that gave the token, a question to the POST that
+//! it comes from, if that is known; anything else to the GET stream if one is open, else to an open POST. A notification
+//! that finds no stream waits, up to a limit, for the next GET; a question fails. Deliberately no copies.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,10 +34,17 @@ pub(super) struct Routes {
     posts: BTreeMap<RequestId, Post>,
     get: Option<UnboundedSender<Out>>,
     waiting: VecDeque<Frame>,
+    /// The client's requests that questions on their way come from.
+    causes: BTreeMap<RequestId, RequestId>,
 }
 
-/// Too many messages wait for a client that has no stream open.
-pub(super) struct Full;
+/// Why a message cannot leave.
+pub(super) enum Stuck {
+    /// Too many messages wait for a client that has no stream open.
+    Full,
+    /// Nobody would hear the question.
+    NoStream,
+}
 
 impl Routes {
     /// Opens the stream of a request; `None` if its id is in use.
@@ -47,6 +55,11 @@ impl Routes {
         let (stream, receiver) = unbounded_channel();
         self.posts.insert(id, Post { stream, token });
         Some(receiver)
+    }
+
+    /// Notes that the server's own request, which is about to be routed, comes from a request of the client.
+    pub(super) fn comes_from(&mut self, question: RequestId, cause: RequestId) {
+        self.causes.insert(question, cause);
     }
 
     /// Ends the stream of a request.
@@ -75,7 +88,7 @@ impl Routes {
     }
 
     /// Puts a frame on its stream.
-    pub(super) fn route(&mut self, frame: Frame, most_waiting: usize) -> Result<(), Full> {
+    pub(super) fn route(&mut self, frame: Frame, most_waiting: usize) -> Result<(), Stuck> {
         match Message::parse(&frame) {
             Ok(Message::Response { id: Some(id), result }) => {
                 // If the client has hung up, its answer is lost with the stream.
@@ -90,11 +103,26 @@ impl Routes {
                 let stream = post.map(|post| post.stream.clone());
                 self.offer(stream, frame, most_waiting)
             }
+            Ok(Message::Request { id, .. }) => {
+                let cause = self.causes.remove(&id).and_then(|cause| self.posts.get(&cause));
+                let stream = cause.map(|post| post.stream.clone());
+                self.put(stream, frame).map_err(|_| Stuck::NoStream)
+            }
             _ => self.offer(None, frame, most_waiting),
         }
     }
 
-    fn offer(&mut self, preferred: Option<UnboundedSender<Out>>, frame: Frame, most_waiting: usize) -> Result<(), Full> {
+    fn offer(&mut self, preferred: Option<UnboundedSender<Out>>, frame: Frame, most_waiting: usize) -> Result<(), Stuck> {
+        let Err(frame) = self.put(preferred, frame) else { return Ok(()) };
+        if self.waiting.len() >= most_waiting {
+            return Err(Stuck::Full);
+        }
+        self.waiting.push_back(frame);
+        Ok(())
+    }
+
+    /// Puts a frame on an open stream; without one it comes back.
+    fn put(&self, preferred: Option<UnboundedSender<Out>>, frame: Frame) -> Result<(), Frame> {
         let streams = preferred.iter().chain(&self.get).chain(self.posts.values().map(|post| &post.stream));
         let mut out = Out { frame, answer: false, error: false };
         for stream in streams {
@@ -103,11 +131,7 @@ impl Routes {
                 Err(refused) => out = refused.0,
             }
         }
-        if self.waiting.len() >= most_waiting {
-            return Err(Full);
-        }
-        self.waiting.push_back(out.frame);
-        Ok(())
+        Err(out.frame)
     }
 }
 

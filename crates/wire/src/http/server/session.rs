@@ -13,7 +13,8 @@ use greenroom_boundary::mcp::{Frame, FrameDuplex, FrameSink, FrameSource, McpErr
 use tokio::sync::mpsc;
 
 use super::ServerOptions;
-use super::routes::Routes;
+use super::routes::{Routes, Stuck};
+use crate::RequestId;
 
 /// How many frames of a client wait for the reader before its requests do.
 const INBOX_FRAMES: usize = 64;
@@ -140,8 +141,34 @@ impl Session {
         if self.has_ended() {
             return Err(closed("the session has ended"));
         }
-        let routed = self.routes().route(frame, self.most_waiting);
-        routed.map_err(|_| closed("it has no stream open and too many messages wait for it"))
+        self.routes().route(frame, self.most_waiting).map_err(|stuck| match stuck {
+            Stuck::Full => closed("it has no stream open and too many messages wait for it"),
+            Stuck::NoStream => closed("it has no stream open on which it could be asked"),
+        })
+    }
+}
+
+/// The streams of a session, for whoever serves it.
+#[derive(Clone, Default)]
+pub struct Streams(Weak<Session>);
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Streams")
+    }
+}
+
+impl Streams {
+    pub(super) fn of(session: &Arc<Session>) -> Self {
+        Self(Arc::downgrade(session))
+    }
+
+    /// Says that a request of the server's own, which is sent next, comes from this request of the client: it then leaves on
+    /// the stream of that one. See [`RequestOptions::on_send`](crate::RequestOptions::on_send).
+    pub fn comes_from(&self, question: &RequestId, cause: &RequestId) {
+        if let Some(session) = self.0.upgrade() {
+            session.routes().comes_from(question.clone(), cause.clone());
+        }
     }
 }
 
