@@ -44,8 +44,13 @@ pub(crate) fn post(client: &Client, url: &str, message: &Value) -> RequestBuilde
 
 impl Session {
     pub(crate) async fn open(url: &str) -> Self {
+        Self::introduce(url, &initialize()).await
+    }
+
+    /// A session of a client that says this `initialize`.
+    pub(crate) async fn introduce(url: &str, hello: &Value) -> Self {
         let client = client();
-        let answer = post(&client, url, &initialize()).send().await.unwrap();
+        let answer = post(&client, url, hello).send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::OK);
         let id = answer.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         let session = Self { client, url: url.to_owned(), id };

@@ -8,6 +8,7 @@
 mod checks;
 mod http;
 mod mock;
+mod questions;
 mod record;
 mod reload;
 mod replay;
