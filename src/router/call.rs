@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 use super::ask::RouterHooks;
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
-use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
-use crate::config::{HostConfig, HostPolicy, ServerConfig};
+use super::{
+    CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest, tools,
+};
+use crate::config::{HostConfig, HostPolicy, ServerConfig, ServerKind};
 use crate::hooks::audit::AuditLog;
 use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
@@ -281,6 +283,17 @@ impl Router {
     /// Asks hooks on behalf of a caller.
     pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
         RouterHooks { router: self, cx }
+    }
+
+    /// How the servers of the config are doing for one session tree, in order of their names.
+    pub fn health(&self, root: RootId) -> Vec<(ServerName, ServerState)> {
+        let state = |slot: &Slot| match (&slot.config.kind, slot.existing(root)) {
+            (ServerKind::Disabled(_), _) => ServerState::Disabled,
+            (ServerKind::External(_), None) => ServerState::Idle,
+            (_, Some(instance)) => instance.server.state(),
+            (_, None) => ServerState::Ready,
+        };
+        self.slots.iter().map(|(name, slot)| (name.clone(), state(slot))).collect()
     }
 
     /// Connections open to external servers.

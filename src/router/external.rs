@@ -16,11 +16,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use super::health::Health;
 use super::raw::Written;
 use super::readable::readable;
 use super::under_way::UnderWay;
 use super::upstream::Upstream;
-use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest};
+use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest, ServerState};
+use crate::hooks::Message as HookMessage;
 use crate::host::HostCore;
 use crate::sessions::{self, News};
 
@@ -50,6 +52,7 @@ pub struct ExternalServer {
     /// Who answers what the server asks.
     host: Weak<HostCore>,
     under_way: UnderWay,
+    health: Arc<Health>,
     /// What the server said about its use when it was last connected.
     instructions: std::sync::Mutex<Option<String>>,
 }
@@ -70,6 +73,7 @@ impl ExternalServer {
         drivers: Drivers,
     ) -> Self {
         Self {
+            health: Arc::new(Health::new(name.clone(), drivers.clone())),
             name,
             address,
             version,
@@ -107,8 +111,10 @@ impl ExternalServer {
         {
             return Err(error.clone());
         }
+        self.health.may_start()?;
         let target = McpTarget { server: self.name.clone(), address: self.address.clone() };
-        let duplex = self.drivers.mcp.open(&target, &cx.cancel).await?;
+        let opened = self.drivers.mcp.open(&target, &cx.cancel).await;
+        let duplex = opened.map_err(CallError::from).inspect_err(|error| self.health.failed(error))?;
         let handler = Arc::new(Upstream {
             boundary: self.boundary(),
             drivers: self.drivers.clone(),
@@ -119,6 +125,7 @@ impl ExternalServer {
             host: self.host.clone(),
             under_way: self.under_way.clone(),
             news: News::new(self.name.clone(), cx.root.clone()),
+            health: self.health.clone(),
         });
         self.open.fetch_add(1, Ordering::SeqCst);
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -134,6 +141,7 @@ impl ExternalServer {
         match shaken {
             Ok(capabilities) => {
                 guard.0 = None;
+                self.health.up();
                 let connection = Connection { peer, capabilities };
                 self.restore(cx, &connection).await;
                 *slot = Some(connection.clone());
@@ -142,6 +150,7 @@ impl ExternalServer {
             Err(error) => {
                 guard.0 = None;
                 peer.close().await;
+                self.health.failed(&error);
                 if self.drivers.clock.now() >= begun.after(HANDSHAKE_TIMEOUT) {
                     let mut silent = self.silent();
                     *silent = (silent.0 + 1, Some(error.clone()));
@@ -174,12 +183,33 @@ impl ExternalServer {
         CallError::Unavailable(McpError::Closed { server: self.name.to_string(), message })
     }
 
+    /// The handshake, past the server's hooks on `initialize`. Gives the server's capabilities.
     async fn handshake(&self, cx: &CallContext, peer: &Peer) -> Result<Value, CallError> {
+        let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
+        let host = self.host.upgrade();
+        let nothing = || json!({"roots": {"listChanged": false}});
+        let capabilities = host.as_ref().map_or_else(nothing, |host| sessions::capabilities(host, &cx.root));
+        let params = json!({"protocolVersion": self.version.as_str(), "capabilities": capabilities, "clientInfo": info});
+        let message = HookMessage::request("initialize", params);
+        let shake = async |message: HookMessage| self.shake(cx, peer, &message.params).await.map(Output::from);
+        let hello = match host {
+            Some(host) => host.router.question(cx, &self.name, message, shake).await?.value,
+            None => shake(message).await?.value,
+        };
+        let instructions = hello.get("instructions").and_then(Value::as_str).map(str::to_owned);
+        *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = instructions;
+        Ok(hello.get("capabilities").cloned().unwrap_or_default())
+    }
+
+    /// Shakes hands with these parameters of `initialize`. Gives the whole result.
+    async fn shake(&self, cx: &CallContext, peer: &Peer, params: &Value) -> Result<Value, CallError> {
+        let asked = params["protocolVersion"].as_str().unwrap_or_default();
+        let version = asked.parse().map_err(|_| CallError::Inner {
+            code: "HOOK_MALFORMED".to_owned(),
+            message: format!("a hook asks {} for the protocol revision {asked:?}, which this host does not speak", self.name),
+        })?;
         let tracer = self.drivers.tracer.clone();
         let (span, scope, agent) = (tracer.span(), cx.scope.clone(), cx.agent.clone());
-        let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
-        let nothing = || json!({"roots": {"listChanged": false}});
-        let capabilities = self.host.upgrade().map_or_else(nothing, |host| sessions::capabilities(&host, &cx.root));
         let boundary = self.boundary();
         let request = EventKind::Request {
             span,
@@ -187,7 +217,7 @@ impl ExternalServer {
             boundary: boundary.clone(),
             method: "initialize".to_owned(),
             tool_call: None,
-            body: json!({"params": {"protocolVersion": self.version.as_str()}}),
+            body: json!({"params": {"protocolVersion": asked}}),
         };
         let mut options = RequestOptions::within(HANDSHAKE_TIMEOUT);
         let left = Arc::new(AtomicBool::new(false));
@@ -204,7 +234,7 @@ impl ExternalServer {
             left.store(true, Ordering::SeqCst);
             tracer.emit(&scope, agent.as_ref(), request);
         }));
-        let result = client_handshake(peer, &info, &capabilities, self.version, options).await;
+        let result = client_handshake(peer, &params["clientInfo"], &params["capabilities"], version, options).await;
         match &result {
             Ok(server) => open.close(Outcome::Ok, || json!({"result": value_of(&server.raw)}), None),
             Err(error) => {
@@ -213,12 +243,7 @@ impl ExternalServer {
             }
         }
         match result {
-            Ok(server) => {
-                let hello = value_of(&server.raw);
-                let instructions = hello.get("instructions").and_then(Value::as_str).map(str::to_owned);
-                *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = instructions;
-                Ok(hello.get("capabilities").cloned().unwrap_or_default())
-            }
+            Ok(server) => Ok(value_of(&server.raw)),
             Err(error) => Err(CallError::Unavailable(McpError::Unreachable {
                 server: self.name.to_string(),
                 message: format!("the handshake failed: {error}"),
@@ -367,7 +392,12 @@ impl Server for ExternalServer {
         }
     }
 
+    fn state(&self) -> ServerState {
+        self.health.state()
+    }
+
     async fn close(&self) {
+        self.health.retire();
         self.closing.cancel();
         if let Some(connection) = self.connection.lock().await.take() {
             connection.peer.close().await;
