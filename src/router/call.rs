@@ -42,6 +42,9 @@ impl Router {
         drivers: Drivers,
         before: Option<&Self>,
     ) -> Self {
+        // A connection knows the deadlines and the revision that it was made with.
+        let terms = |policy: &HostPolicy| (policy.spec.clone(), policy.tool_timeout, policy.tool_timeout_cap);
+        let before = before.filter(|before| terms(&before.policy) == terms(&config.policy));
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
             let was = before.and_then(|before| before.slots.get(&name));
             (name, Slot::new(config, factory, was))

@@ -42,6 +42,7 @@ pub struct ExternalServer {
     address: ServerAddress,
     version: ProtocolVersion,
     tool_timeout: Duration,
+    tool_timeout_cap: Option<Duration>,
     drivers: Drivers,
     connection: Mutex<Option<Connection>>,
     /// How many handshakes ran into their deadline, and what the last one said.
@@ -78,6 +79,7 @@ impl ExternalServer {
             address,
             version,
             tool_timeout,
+            tool_timeout_cap: None,
             drivers,
             connection: Mutex::new(None),
             silent: std::sync::Mutex::default(),
@@ -88,6 +90,12 @@ impl ExternalServer {
             under_way: UnderWay::default(),
             instructions: std::sync::Mutex::default(),
         }
+    }
+
+    /// The same, with a cap on how far progress extends a call.
+    #[must_use]
+    pub fn capped(self, tool_timeout_cap: Option<Duration>) -> Self {
+        Self { tool_timeout_cap, ..self }
     }
 
     /// The same, with a host that answers what it asks.
@@ -314,6 +322,8 @@ impl ExternalServer {
         sent: Option<super::Sent>,
     ) -> Result<Output, CallError> {
         let limit = cx.timeout.unwrap_or(self.tool_timeout);
+        let cap = self.tool_timeout_cap.unwrap_or_else(|| limit.saturating_mul(CAP_FACTOR));
+        let limit = limit.min(cap);
         let params = serde_json::value::to_raw_value(params)
             .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
         let progress = cx.progress.clone().map(|sink| -> Box<dyn Fn(Progress) + Send + Sync> {
@@ -321,7 +331,7 @@ impl ExternalServer {
         });
         let options = RequestOptions {
             timeout: Some(limit),
-            cap: Some(limit * CAP_FACTOR),
+            cap: Some(cap),
             attach_progress_token: true,
             progress,
             cancel: cx.cancel.clone(),
