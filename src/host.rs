@@ -238,10 +238,11 @@ fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, driver
     match server.kind.clone() {
         ServerKind::External(address) => {
             let version = config.policy.spec.parse().unwrap_or(greenroom_wire::ProtocolVersion::LATEST);
-            let timeout = config.policy.tool_timeout;
+            let timeout = server.timeout.unwrap_or(config.policy.tool_timeout);
+            let cap = config.policy.tool_timeout_cap;
             Box::new(move || {
                 let server = ExternalServer::new(name.clone(), address.clone(), version, timeout, drivers.clone());
-                Ok(Arc::new(server.of(core.clone())) as Arc<dyn Server>)
+                Ok(Arc::new(server.capped(cap).of(core.clone())) as Arc<dyn Server>)
             })
         }
         ServerKind::Script(script) => {

@@ -303,6 +303,10 @@ impl PeerHandler for Connection {
     }
 
     fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _: &Frame) {
+        if method == "notifications/initialized" {
+            // It asks for nothing and changes nothing here; a replay gives requests alone.
+            return;
+        }
         self.note(method, Direction::In, params);
         if method == "notifications/roots/list_changed" {
             self.host.core().router.tell(&self.root, method, params);

@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 use super::ask::RouterHooks;
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
-use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
-use crate::config::{HostConfig, HostPolicy, ServerConfig};
+use super::{
+    CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest, tools,
+};
+use crate::config::{HostConfig, HostPolicy, ServerConfig, ServerKind};
 use crate::hooks::audit::AuditLog;
 use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
@@ -40,6 +42,9 @@ impl Router {
         drivers: Drivers,
         before: Option<&Self>,
     ) -> Self {
+        // A connection knows the deadlines and the revision that it was made with.
+        let terms = |policy: &HostPolicy| (policy.spec.clone(), policy.tool_timeout, policy.tool_timeout_cap);
+        let before = before.filter(|before| terms(&before.policy) == terms(&config.policy));
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
             let was = before.and_then(|before| before.slots.get(&name));
             (name, Slot::new(config, factory, was))
@@ -281,6 +286,17 @@ impl Router {
     /// Asks hooks on behalf of a caller.
     pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
         RouterHooks { router: self, cx }
+    }
+
+    /// How the servers of the config are doing for one session tree, in order of their names.
+    pub fn health(&self, root: RootId) -> Vec<(ServerName, ServerState)> {
+        let state = |slot: &Slot| match (&slot.config.kind, slot.existing(root)) {
+            (ServerKind::Disabled(_), _) => ServerState::Disabled,
+            (ServerKind::External(_), None) => ServerState::Idle,
+            (_, Some(instance)) => instance.server.state(),
+            (_, None) => ServerState::Ready,
+        };
+        self.slots.iter().map(|(name, slot)| (name.clone(), state(slot))).collect()
     }
 
     /// Connections open to external servers.

@@ -47,6 +47,18 @@ pub enum CallError {
         /// The limit.
         limit_ms: u64,
     },
+    /// The server failed lately, and is not started again yet.
+    #[error("{server} failed {failures} times in a row, last with {last}; it is tried again in {retry_ms} ms")]
+    Backoff {
+        /// The server.
+        server: String,
+        /// How often, without a success between.
+        failures: u32,
+        /// When it may be tried again.
+        retry_ms: u64,
+        /// Code of the last failure.
+        last: String,
+    },
     /// The caller cancelled.
     #[error("the call to {server} was cancelled")]
     Cancelled {
@@ -103,6 +115,7 @@ impl CallError {
             Self::UnknownTool { .. } => "CALL_UNKNOWN_TOOL",
             Self::Rpc { .. } => "CALL_RPC",
             Self::Timeout { .. } => "CALL_TIMEOUT",
+            Self::Backoff { .. } => "MCP_BACKOFF",
             Self::Cancelled { .. } => "CALL_CANCELLED",
             Self::Unavailable(error) => error.code(),
             Self::Hook(failure) => &failure.code,

@@ -16,11 +16,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use super::health::Health;
 use super::raw::Written;
 use super::readable::readable;
 use super::under_way::UnderWay;
 use super::upstream::Upstream;
-use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest};
+use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest, ServerState};
+use crate::hooks::Message as HookMessage;
 use crate::host::HostCore;
 use crate::sessions::{self, News};
 
@@ -40,6 +42,7 @@ pub struct ExternalServer {
     address: ServerAddress,
     version: ProtocolVersion,
     tool_timeout: Duration,
+    tool_timeout_cap: Option<Duration>,
     drivers: Drivers,
     connection: Mutex<Option<Connection>>,
     /// How many handshakes ran into their deadline, and what the last one said.
@@ -50,6 +53,7 @@ pub struct ExternalServer {
     /// Who answers what the server asks.
     host: Weak<HostCore>,
     under_way: UnderWay,
+    health: Arc<Health>,
     /// What the server said about its use when it was last connected.
     instructions: std::sync::Mutex<Option<String>>,
 }
@@ -70,10 +74,12 @@ impl ExternalServer {
         drivers: Drivers,
     ) -> Self {
         Self {
+            health: Arc::new(Health::new(name.clone(), drivers.clone())),
             name,
             address,
             version,
             tool_timeout,
+            tool_timeout_cap: None,
             drivers,
             connection: Mutex::new(None),
             silent: std::sync::Mutex::default(),
@@ -84,6 +90,12 @@ impl ExternalServer {
             under_way: UnderWay::default(),
             instructions: std::sync::Mutex::default(),
         }
+    }
+
+    /// The same, with a cap on how far progress extends a call.
+    #[must_use]
+    pub fn capped(self, tool_timeout_cap: Option<Duration>) -> Self {
+        Self { tool_timeout_cap, ..self }
     }
 
     /// The same, with a host that answers what it asks.
@@ -107,8 +119,10 @@ impl ExternalServer {
         {
             return Err(error.clone());
         }
+        self.health.may_start()?;
         let target = McpTarget { server: self.name.clone(), address: self.address.clone() };
-        let duplex = self.drivers.mcp.open(&target, &cx.cancel).await?;
+        let opened = self.drivers.mcp.open(&target, &cx.cancel).await;
+        let duplex = opened.map_err(CallError::from).inspect_err(|error| self.health.failed(error))?;
         let handler = Arc::new(Upstream {
             boundary: self.boundary(),
             drivers: self.drivers.clone(),
@@ -119,6 +133,7 @@ impl ExternalServer {
             host: self.host.clone(),
             under_way: self.under_way.clone(),
             news: News::new(self.name.clone(), cx.root.clone()),
+            health: self.health.clone(),
         });
         self.open.fetch_add(1, Ordering::SeqCst);
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -134,6 +149,7 @@ impl ExternalServer {
         match shaken {
             Ok(capabilities) => {
                 guard.0 = None;
+                self.health.up();
                 let connection = Connection { peer, capabilities };
                 self.restore(cx, &connection).await;
                 *slot = Some(connection.clone());
@@ -142,6 +158,7 @@ impl ExternalServer {
             Err(error) => {
                 guard.0 = None;
                 peer.close().await;
+                self.health.failed(&error);
                 if self.drivers.clock.now() >= begun.after(HANDSHAKE_TIMEOUT) {
                     let mut silent = self.silent();
                     *silent = (silent.0 + 1, Some(error.clone()));
@@ -174,12 +191,33 @@ impl ExternalServer {
         CallError::Unavailable(McpError::Closed { server: self.name.to_string(), message })
     }
 
+    /// The handshake, past the server's hooks on `initialize`. Gives the server's capabilities.
     async fn handshake(&self, cx: &CallContext, peer: &Peer) -> Result<Value, CallError> {
+        let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
+        let host = self.host.upgrade();
+        let nothing = || json!({"roots": {"listChanged": false}});
+        let capabilities = host.as_ref().map_or_else(nothing, |host| sessions::capabilities(host, &cx.root));
+        let params = json!({"protocolVersion": self.version.as_str(), "capabilities": capabilities, "clientInfo": info});
+        let message = HookMessage::request("initialize", params);
+        let shake = async |message: HookMessage| self.shake(cx, peer, &message.params).await.map(Output::from);
+        let hello = match host {
+            Some(host) => host.router.question(cx, &self.name, message, shake).await?.value,
+            None => shake(message).await?.value,
+        };
+        let instructions = hello.get("instructions").and_then(Value::as_str).map(str::to_owned);
+        *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = instructions;
+        Ok(hello.get("capabilities").cloned().unwrap_or_default())
+    }
+
+    /// Shakes hands with these parameters of `initialize`. Gives the whole result.
+    async fn shake(&self, cx: &CallContext, peer: &Peer, params: &Value) -> Result<Value, CallError> {
+        let asked = params["protocolVersion"].as_str().unwrap_or_default();
+        let version = asked.parse().map_err(|_| CallError::Inner {
+            code: "HOOK_MALFORMED".to_owned(),
+            message: format!("a hook asks {} for the protocol revision {asked:?}, which this host does not speak", self.name),
+        })?;
         let tracer = self.drivers.tracer.clone();
         let (span, scope, agent) = (tracer.span(), cx.scope.clone(), cx.agent.clone());
-        let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
-        let nothing = || json!({"roots": {"listChanged": false}});
-        let capabilities = self.host.upgrade().map_or_else(nothing, |host| sessions::capabilities(&host, &cx.root));
         let boundary = self.boundary();
         let request = EventKind::Request {
             span,
@@ -187,7 +225,7 @@ impl ExternalServer {
             boundary: boundary.clone(),
             method: "initialize".to_owned(),
             tool_call: None,
-            body: json!({"params": {"protocolVersion": self.version.as_str()}}),
+            body: json!({"params": {"protocolVersion": asked}}),
         };
         let mut options = RequestOptions::within(HANDSHAKE_TIMEOUT);
         let left = Arc::new(AtomicBool::new(false));
@@ -204,7 +242,7 @@ impl ExternalServer {
             left.store(true, Ordering::SeqCst);
             tracer.emit(&scope, agent.as_ref(), request);
         }));
-        let result = client_handshake(peer, &info, &capabilities, self.version, options).await;
+        let result = client_handshake(peer, &params["clientInfo"], &params["capabilities"], version, options).await;
         match &result {
             Ok(server) => open.close(Outcome::Ok, || json!({"result": value_of(&server.raw)}), None),
             Err(error) => {
@@ -213,12 +251,7 @@ impl ExternalServer {
             }
         }
         match result {
-            Ok(server) => {
-                let hello = value_of(&server.raw);
-                let instructions = hello.get("instructions").and_then(Value::as_str).map(str::to_owned);
-                *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = instructions;
-                Ok(hello.get("capabilities").cloned().unwrap_or_default())
-            }
+            Ok(server) => Ok(value_of(&server.raw)),
             Err(error) => Err(CallError::Unavailable(McpError::Unreachable {
                 server: self.name.to_string(),
                 message: format!("the handshake failed: {error}"),
@@ -289,6 +322,8 @@ impl ExternalServer {
         sent: Option<super::Sent>,
     ) -> Result<Output, CallError> {
         let limit = cx.timeout.unwrap_or(self.tool_timeout);
+        let cap = self.tool_timeout_cap.unwrap_or_else(|| limit.saturating_mul(CAP_FACTOR));
+        let limit = limit.min(cap);
         let params = serde_json::value::to_raw_value(params)
             .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
         let progress = cx.progress.clone().map(|sink| -> Box<dyn Fn(Progress) + Send + Sync> {
@@ -296,7 +331,7 @@ impl ExternalServer {
         });
         let options = RequestOptions {
             timeout: Some(limit),
-            cap: Some(limit * CAP_FACTOR),
+            cap: Some(cap),
             attach_progress_token: true,
             progress,
             cancel: cx.cancel.clone(),
@@ -367,7 +402,12 @@ impl Server for ExternalServer {
         }
     }
 
+    fn state(&self) -> ServerState {
+        self.health.state()
+    }
+
     async fn close(&self) {
+        self.health.retire();
         self.closing.cancel();
         if let Some(connection) = self.connection.lock().await.take() {
             connection.peer.close().await;

@@ -8,7 +8,7 @@ use greenroom_boundary::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{CallContext, CallError, Offer, RawParams};
+use super::{CallContext, CallError, Offer, RawParams, ServerState};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -54,6 +54,11 @@ pub trait Server: Send + Sync {
 
     /// Answers one request. A list method ([`ListMethod`](super::ListMethod)) is answered with one page.
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
+
+    /// How it is doing.
+    fn state(&self) -> ServerState {
+        ServerState::Ready
+    }
 
     /// What it said about its use when it was last connected.
     fn instructions(&self) -> Option<String> {

@@ -35,7 +35,8 @@ impl Slot {
     /// A slot. If the server was the same under the config before, its connections go on; its lists are read anew, as
     /// other hooks may look at them.
     pub(super) fn new(config: ServerConfig, factory: Factory, was: Option<&Self>) -> Self {
-        let same = was.filter(|was| was.is_external() && was.config.kind == config.kind);
+        let same =
+            was.filter(|was| was.is_external() && was.config.kind == config.kind && was.config.timeout == config.timeout);
         let instances = same.map(|was| was.instances.clone()).unwrap_or_default();
         let slot = Self { config, factory, instances };
         for instance in slot.instances() {

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::external::value_of;
+use super::health::Health;
 use super::under_way::UnderWay;
 use crate::host::HostCore;
 use crate::sessions::{self, News, Question, RootSession};
@@ -29,6 +30,7 @@ pub(super) struct Upstream {
     pub(super) host: Weak<HostCore>,
     pub(super) under_way: UnderWay,
     pub(super) news: News,
+    pub(super) health: Arc<Health>,
 }
 
 impl Upstream {
@@ -126,6 +128,7 @@ impl PeerHandler for Upstream {
 
     fn closed(&self, why: Option<McpError>) {
         self.open.fetch_sub(1, Ordering::SeqCst);
+        self.health.lost(why.as_ref());
         if let Some(why) = why {
             let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
             self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });

@@ -29,7 +29,7 @@ fn an_unknown_server_is_answered_with_the_nearest() {
 fn an_unknown_tool_of_a_built_in_server_names_what_there_is() {
     let stage = Set::new("agents: {desk: {}}").build();
     let message = |server: &str| stage.call(server, "nope", json!({})).unwrap_err().to_string();
-    assert_eq!(message("nanobot.meta"), "nanobot.meta has no tool named \"nope\"; its only tool is list_agents");
+    assert_eq!(message("nanobot.meta"), "nanobot.meta has no tool named \"nope\"; its tools are list_agents and list_servers");
     assert_eq!(message("desk"), "desk has no tool named \"nope\"; its only tool is chat-with-desk");
     assert!(stage.events().is_empty(), "nothing left, so nothing is traced");
 }
