@@ -85,6 +85,14 @@ impl Session {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// The client's own stream, which hears what belongs to none of its requests.
+    pub(crate) async fn listen(&self) -> reqwest::Response {
+        let get = self.client.get(&self.url).header("accept", "text/event-stream");
+        let stream = self.with_session(get).send().await.unwrap();
+        assert_eq!(stream.status(), StatusCode::OK);
+        stream
+    }
+
     pub(crate) async fn delete(&self) -> StatusCode {
         self.with_session(self.client.delete(&self.url)).send().await.unwrap().status()
     }

@@ -32,7 +32,7 @@ fn answer(frame: &Value) -> Option<Value> {
             json!({"role": "assistant", "content": {"type": "text", "text": "good day"}, "model": "theirs"})
         }
         "elicitation/create" => json!({"action": "decline"}),
-        "roots/list" => json!({"roots": [{"uri": "file:///home/ada", "name": "Home"}]}),
+        "roots/list" => json!({"roots": [{"uri": "file:///projects/ada", "name": "Home"}]}),
         _ => return None,
     };
     Some(json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}))
@@ -42,16 +42,18 @@ const SAMPLING: &str = "trigger-sampling-request";
 
 #[test_case(SAMPLING, json!({"prompt": "two words"}), "good day"; "a sample")]
 #[test_case("trigger-elicitation-request", json!({}), "declined"; "a form")]
-#[test_case("get-roots-list", json!({}), "file:///home/ada"; "roots")]
+#[test_case("get-roots-list", json!({}), "file:///projects/ada"; "roots")]
 #[tokio::test]
 async fn a_client_on_stdio_is_asked(name: &str, arguments: Value, expected: &str) {
     let files = everything();
     let mut server = Running::start(["serve", "-c", &at(&files, "greenroom.yaml"), "--stdio"]);
     let mut input = server.child.stdin.take().unwrap();
-    let output = BufReader::new(server.child.stdout.take().unwrap()).lines();
-    for message in
-        [able_client(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), call_tool(7, name, arguments)]
-    {
+    let mut output = BufReader::new(server.child.stdout.take().unwrap()).lines();
+    writeln!(input, "{}", able_client()).unwrap();
+    // Until it is answered the host does not know what the client can do, and so the server may not either.
+    let hello: Value = serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
+    assert!(hello["result"]["protocolVersion"].is_string(), "{hello}");
+    for message in [json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), call_tool(7, name, arguments)] {
         writeln!(input, "{message}").unwrap();
     }
     let mut asked = 0;
@@ -77,6 +79,8 @@ async fn a_client_on_http_is_asked_on_the_stream_of_its_call() {
     let url = server.line_after("greenroom serves MCP at ");
     let session = Session::introduce(&url, &able_client()).await;
     assert!(session.tools().await.iter().any(|tool| tool == SAMPLING));
+    // Nobody answers on this one: a question without a known cause would go there.
+    let unheard = session.listen().await;
     let mut stream = session.send(&call_tool(7, SAMPLING, json!({"prompt": "two words"}))).await;
     let (mut text, mut seen) = (String::new(), 0);
     while let Some(chunk) = stream.chunk().await.unwrap() {
@@ -90,6 +94,7 @@ async fn a_client_on_http_is_asked_on_the_stream_of_its_call() {
         seen = frames.len();
     }
     assert!(text.contains("good day"), "{text}");
+    drop(unheard);
     let plain = Session::open(&url).await;
     assert!(!plain.tools().await.iter().any(|tool| tool == SAMPLING), "what a client cannot do its servers are not offered");
     assert!(session.delete().await.is_success());
