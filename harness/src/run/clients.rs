@@ -1,6 +1,7 @@
 //! The outside clients of a case: their connections, and what they get.
 //!
-//! Invariant: a client introduces itself before its first step does anything, and each has one connection at a time.
+//! Invariant: a client introduces itself before its first step does anything, and each has one connection at a time. A host
+//! that refuses the handshake has answered the step; a client that cannot speak to it at all is an error of the scenario.
 //! Deliberately no knowledge of steps.
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use greenroom_boundary::CancellationToken;
 use greenroom_boundary::trace::Outcome;
 use greenroom_mocks::client::ScriptedClient;
-use greenroom_wire::{Peer, RequestError, RpcError, pipe};
+use greenroom_wire::{HandshakeError, Peer, RequestError, RpcError, pipe};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tokio::task::JoinHandle;
@@ -20,6 +21,23 @@ use crate::model::{Call, Tell};
 struct Line {
     peer: Peer,
     served: JoinHandle<Result<(), HostError>>,
+}
+
+/// Why a client has no connection.
+enum NoLine {
+    /// The host did not let it in.
+    Refused(RpcError),
+    /// It cannot have one.
+    Unusable(String),
+}
+
+impl NoLine {
+    fn message(self) -> String {
+        match self {
+            Self::Refused(error) => error.to_string(),
+            Self::Unusable(message) => message,
+        }
+    }
 }
 
 /// The clients of a case.
@@ -35,26 +53,24 @@ impl Clients {
     }
 
     /// The connection of a client, opened if it has none.
-    async fn line(&mut self, host: &Arc<dyn HostUnderTest>, name: &str) -> Result<Peer, String> {
+    async fn line(&mut self, host: &Arc<dyn HostUnderTest>, name: &str) -> Result<Peer, NoLine> {
         if let Some(line) = self.lines.get(name).filter(|line| !line.peer.is_closed()) {
             return Ok(line.peer.clone());
         }
-        let client = self.all.get(name).cloned().ok_or_else(|| format!("no client is called {name}"))?;
+        let client = self.all.get(name).cloned().ok_or_else(|| NoLine::Unusable(format!("no client is called {name}")))?;
         let (ours, theirs) = pipe(name);
         let (host, own_name) = (host.clone(), name.to_owned());
-        let mut served = tokio::spawn(async move { host.serve(&own_name, theirs).await });
-        let connected = client.connect(ours).await;
-        match connected {
+        let served = tokio::spawn(async move { host.serve(&own_name, theirs).await });
+        match client.connect(ours).await {
             Ok(peer) => {
-                let sent = peer.notify("notifications/initialized", None).await;
-                sent.map_err(|error| error.to_string())?;
                 self.lines.insert(name.to_owned(), Line { peer: peer.clone(), served });
                 Ok(peer)
             }
-            Err(error) => match (&mut served).await {
-                Ok(Err(refused)) => Err(format!("{} ({})", refused.message, refused.code)),
-                _ => Err(error),
-            },
+            Err(error) => Err(match (served.await, error) {
+                (Ok(Err(refused)), _) => NoLine::Unusable(format!("{} ({})", refused.message, refused.code)),
+                (_, HandshakeError::Request(RequestError::Rpc(error))) => NoLine::Refused(error),
+                (_, error) => NoLine::Unusable(error.to_string()),
+            }),
         }
     }
 
@@ -65,13 +81,17 @@ impl Clients {
         call: &Call,
         cancel: CancellationToken,
     ) -> Result<JoinHandle<TurnReply>, String> {
-        let peer = self.line(host, &call.client).await?;
+        let peer = match self.line(host, &call.client).await {
+            Ok(peer) => peer,
+            Err(NoLine::Refused(error)) => return Ok(tokio::spawn(async { reply(Err(RequestError::Rpc(error))) })),
+            Err(NoLine::Unusable(message)) => return Err(message),
+        };
         let (method, params) = (call.method.clone(), call.params.clone().map(Value::Object));
         Ok(tokio::spawn(async move { reply(ScriptedClient::call(&peer, &method, params.as_ref(), cancel).await) }))
     }
 
     pub(super) async fn tell(&mut self, host: &Arc<dyn HostUnderTest>, tell: &Tell) -> Result<(), String> {
-        let peer = self.line(host, &tell.client).await?;
+        let peer = self.line(host, &tell.client).await.map_err(NoLine::message)?;
         let params = tell.params.as_ref().and_then(|params| to_raw_value(params).ok());
         peer.notify(&tell.method, params).await.map_err(|error| error.to_string())
     }

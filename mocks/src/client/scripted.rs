@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use greenroom_boundary::mcp::FrameDuplex;
 use greenroom_boundary::{CancellationToken, Clock, RawJson};
 use greenroom_wire::{
-    IncomingRequest, Peer, PeerHandler, PeerOptions, ProtocolVersion, RequestError, RequestOptions, RpcError, client_handshake,
+    HandshakeError, IncomingRequest, Peer, PeerHandler, PeerOptions, ProtocolVersion, RequestError, RequestOptions, RpcError,
+    client_handshake,
 };
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -55,16 +56,20 @@ impl ScriptedClient {
         self.answers.unused().into_iter().map(|text| text.replacen("calls[", "answers[", 1)).collect()
     }
 
-    /// Introduces itself to a host at the other end of `duplex`.
-    pub async fn connect(&self, duplex: FrameDuplex) -> Result<Peer, String> {
+    /// Introduces itself to a host at the other end of `duplex`; hangs up if that fails.
+    pub async fn connect(&self, duplex: FrameDuplex) -> Result<Peer, HandshakeError> {
+        let version = self.script.protocol_version.as_deref().map_or(Ok(ProtocolVersion::LATEST), str::parse)?;
         let options = PeerOptions { clock: self.clock.clone(), name: "the host".to_owned() };
         let peer = Peer::start(duplex, Arc::new(Answers(self.clone())), options);
         let info = json!({ "name": self.name, "version": "1.0.0" });
-        let asked = self.script.protocol_version.as_deref().map_or(Ok(ProtocolVersion::LATEST), str::parse);
-        let version = asked.map_err(|error| error.to_string())?;
         let capabilities = Value::Object(self.script.capabilities.clone());
-        let hello = client_handshake(&peer, &info, &capabilities, version, RequestOptions::within(HANDSHAKE)).await;
-        hello.map(|_| peer).map_err(|error| error.to_string())
+        match client_handshake(&peer, &info, &capabilities, version, RequestOptions::within(HANDSHAKE)).await {
+            Ok(_) => Ok(peer),
+            Err(error) => {
+                peer.close().await;
+                Err(error)
+            }
+        }
     }
 
     /// Asks the host.
