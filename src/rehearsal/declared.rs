@@ -34,7 +34,7 @@ pub(super) fn hooks(config: &HostConfig) -> Vec<DeclaredHook> {
     all
 }
 
-/// The host's own hooks: turns of a scenario do not pass them.
+/// The host's own hooks: what its outside clients ask passes them, turns do not.
 fn host_hooks(config: &HostConfig, all: &mut Vec<DeclaredHook>) {
     let session = config.host_hooks.session.iter().map(|hook| (hook, HookPhase::Session));
     let messages = config.host_hooks.messages.iter().map(|hook| (hook, hook.side.phase()));
@@ -53,8 +53,8 @@ fn host_hooks(config: &HostConfig, all: &mut Vec<DeclaredHook>) {
             boundary: "host".to_owned(),
             method: binding.matcher.method.clone().filter(|method| !method.contains('*')),
             mode: binding.mode,
-            depths: BTreeSet::new(),
-            not_deeper: "it looks at outside clients, and turns of a scenario are none".to_owned(),
+            depths: BTreeSet::from([HookDepth::Zero]),
+            not_deeper: "it looks at outside clients, and no hook is one".to_owned(),
             cannot,
             after: Vec::new(),
             ends_silently: false,
