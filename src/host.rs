@@ -3,10 +3,12 @@
 //! Invariant: a host reaches the world through its drivers alone, and when it is shut down nothing of it is left.
 //! Deliberately no reading of files or environment here.
 
+mod reload;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::llm::{ChatMessage, Role};
@@ -14,6 +16,7 @@ use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{AgentId, CancellationToken, Drivers, Scope, ServerName};
 use greenroom_harness::host::{Leftovers, TurnError, TurnReply, TurnRequest};
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 
 use crate::agents::{AgentServer, Session, TurnFailure, TurnInput, TurnTree, run_turn};
 use crate::config::{HostConfig, ServerConfig, ServerKind};
@@ -22,6 +25,9 @@ use crate::router::{CallContext, CallError, ExternalServer, Factory, Router, Ser
 use crate::scripts::ScriptLibrary;
 use crate::servers::{MetaServer, PROMPTS_SERVER, PromptsServer, ScriptServer, SystemServer};
 use crate::sessions::{RootId, RootSession};
+
+use reload::Generations;
+pub use reload::{InUse, Reloaded};
 
 /// What every part of a running host shares.
 pub struct HostCore {
@@ -37,6 +43,8 @@ pub struct HostCore {
     pub hand_off: HandOff,
     /// What outlives a config.
     pub state: Arc<HostState>,
+    /// Turns and outside calls that run on this config.
+    uses: TaskTracker,
 }
 
 /// What a host keeps when its config changes.
@@ -46,9 +54,18 @@ pub struct HostState {
     pub people: People,
     /// The session tree of the host's own turns.
     pub own_root: Arc<RootSession>,
+    current: RwLock<Weak<HostCore>>,
     active: Arc<AtomicUsize>,
-    roots: AtomicU64,
+    roots_begun: AtomicU64,
+    roots: Mutex<BTreeMap<RootId, Weak<RootSession>>>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
+}
+
+impl HostState {
+    /// The host of the newest config, unless it is gone.
+    pub fn current(&self) -> Option<Arc<HostCore>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
 }
 
 /// Counts a turn until it is dropped.
@@ -62,6 +79,32 @@ impl Drop for ActiveTurn {
 }
 
 impl HostCore {
+    fn new(
+        config: HostConfig,
+        drivers: Drivers,
+        hand_off: HandOff,
+        state: Arc<HostState>,
+        before: Option<&HostCore>,
+    ) -> Arc<Self> {
+        for (name, value) in &config.secrets {
+            drivers.credentials.register(name.clone(), value.clone());
+        }
+        let core = Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
+            router: {
+                let made = factories(&config, &drivers, core, &state);
+                Router::new(&config, made, drivers.clone(), before.map(|before| &before.router))
+            },
+            scripts: ScriptLibrary::default(),
+            hand_off,
+            state,
+            uses: TaskTracker::new(),
+            config,
+            drivers,
+        });
+        *core.state.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&core);
+        core
+    }
+
     /// Whether a name is an agent's.
     pub fn is_agent(&self, name: &ServerName) -> bool {
         self.config.agents.contains_key(&AgentId::new(name.as_str()))
@@ -80,52 +123,46 @@ impl HostCore {
 
     /// Begins the session tree of an outside client.
     pub fn begin_session(&self) -> Arc<RootSession> {
-        RootSession::new(RootId(self.state.roots.fetch_add(1, Ordering::SeqCst) + 1))
+        let root = RootSession::new(RootId(self.state.roots_begun.fetch_add(1, Ordering::SeqCst) + 1));
+        self.state.roots.lock().unwrap_or_else(PoisonError::into_inner).insert(root.id, Arc::downgrade(&root));
+        root
     }
 
     /// Ends a session tree: its calls, its servers, its conversation `id`.
     pub async fn end_session(&self, root: &RootSession, id: &str) {
         root.ended.cancel();
+        self.state.roots.lock().unwrap_or_else(PoisonError::into_inner).remove(&root.id);
         self.router.close_root(root.id).await;
         self.state.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }
 
-/// A running host.
+/// A running host. Its config can be replaced: see [`Host::reload`].
 #[derive(Clone)]
-pub struct Host(Arc<HostCore>);
+pub struct Host(Arc<Generations>);
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Host({} agents, {} servers)", self.0.config.agents.len(), self.0.config.servers.len())
+        let config = &self.core().config;
+        write!(f, "Host({} agents, {} servers)", config.agents.len(), config.servers.len())
     }
 }
 
 impl Host {
     /// Sets a host up. Nothing is connected and no script is read until it is needed.
     pub fn start(config: HostConfig, drivers: Drivers, hand_off: HandOff) -> Self {
-        for (name, value) in &config.secrets {
-            drivers.credentials.register(name.clone(), value.clone());
-        }
-        let core = Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
-            router: Router::new(&config, factories(&config, &drivers, core), drivers.clone()),
-            scripts: ScriptLibrary::default(),
-            hand_off,
-            state: Arc::default(),
-            config,
-            drivers,
-        });
-        Self(core)
+        let core = HostCore::new(config, drivers, hand_off, Arc::default(), None);
+        Self(Arc::new(Generations::new(core)))
     }
 
-    /// What every part of the host shares.
-    pub fn core(&self) -> &Arc<HostCore> {
-        &self.0
+    /// The host of the config that counts now. Whoever works on it for longer takes [`Host::enter`].
+    pub fn core(&self) -> Arc<HostCore> {
+        self.0.current()
     }
 
     /// Runs one turn of a person to its end.
     pub async fn turn(&self, turn: TurnRequest, cancel: &CancellationToken) -> TurnReply {
-        let core = &self.0;
+        let (core, _in_use) = self.enter();
         let scope = Scope::new(turn.id.clone());
         let body = json!({"agent": turn.agent, "user": turn.user, "metadata": turn.metadata});
         core.drivers.tracer.emit(&scope, None, EventKind::Stimulus { id: turn.id.clone(), method: "turn".to_owned(), body });
@@ -148,13 +185,10 @@ impl Host {
 
     /// Closes every connection and says what was still under way.
     pub async fn shutdown(&self) -> Leftovers {
-        let tasks = self.0.state.active.load(Ordering::SeqCst);
-        self.0.router.close().await;
-        Leftovers {
-            tasks,
-            connections: self.0.router.open_connections(),
-            handles: self.0.drivers.isolate.counters().live_handles,
-        }
+        let core = self.core();
+        let tasks = core.state.active.load(Ordering::SeqCst);
+        let connections = self.0.close().await;
+        Leftovers { tasks, connections, handles: core.drivers.isolate.counters().live_handles }
     }
 }
 
@@ -164,10 +198,15 @@ fn failed(failure: TurnFailure, cancel: &CancellationToken) -> TurnReply {
     TurnReply { outcome, text: String::new(), data: Value::Null, error: Some(error) }
 }
 
-fn factories(config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Vec<(ServerName, ServerConfig, Factory)> {
+fn factories(
+    config: &HostConfig,
+    drivers: &Drivers,
+    core: &Weak<HostCore>,
+    state: &Arc<HostState>,
+) -> Vec<(ServerName, ServerConfig, Factory)> {
     let mut all: Vec<(ServerName, ServerConfig, Factory)> = Vec::new();
     for (name, server) in &config.servers {
-        all.push((name.clone(), server.clone(), factory(name, server, config, drivers, core)));
+        all.push((name.clone(), server.clone(), factory(name, server, config, drivers, core, state)));
     }
     for agent in config.agents.keys() {
         let (core, id) = (core.clone(), agent.clone());
@@ -177,14 +216,21 @@ fn factories(config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> V
     all
 }
 
-fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Factory {
+fn factory(
+    name: &ServerName,
+    server: &ServerConfig,
+    config: &HostConfig,
+    drivers: &Drivers,
+    core: &Weak<HostCore>,
+    state: &Arc<HostState>,
+) -> Factory {
     let (name, drivers, core) = (name.clone(), drivers.clone(), core.clone());
     match server.kind.clone() {
         ServerKind::External(address) => {
             let version = config.policy.spec.parse().unwrap_or(greenroom_wire::ProtocolVersion::LATEST);
-            let timeout = config.policy.tool_timeout;
+            let state = state.clone();
             Box::new(move || {
-                Ok(Arc::new(ExternalServer::new(name.clone(), address.clone(), version, timeout, drivers.clone()))
+                Ok(Arc::new(ExternalServer::new(name.clone(), address.clone(), version, drivers.clone(), state.clone()))
                     as Arc<dyn Server>)
             })
         }

@@ -13,6 +13,7 @@ mod hooks;
 mod list;
 mod live;
 mod record;
+mod reload;
 mod replay;
 mod schema;
 mod select;

@@ -13,6 +13,7 @@ use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::NoTrace;
 use greenroom_wire::stdio::{self, StdioOptions};
 
+use super::reload::keep_up;
 use super::{EngineName, Engines, world};
 use crate::drivers::OsEntropy;
 use crate::http::HttpFront;
@@ -20,7 +21,9 @@ use crate::{Host, front};
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  greenroom serve -c greenroom.yaml\n  greenroom serve -c greenroom.yaml --stdio")]
+#[command(
+    after_help = "Examples:\n  greenroom serve -c greenroom.yaml\n  greenroom serve -c greenroom.yaml --stdio\n  kill -HUP PID    # read the config and the scripts again"
+)]
 pub(super) struct ServeArgs {
     /// The config.
     #[arg(short, long, default_value = "greenroom.yaml")]
@@ -34,6 +37,9 @@ pub(super) struct ServeArgs {
     /// Web origin that may call, besides loopback (repeatable).
     #[arg(long)]
     allow_origin: Vec<String>,
+    /// Keep the config as it was at the start: do not take it over anew when it or a script of it is saved, or at SIGHUP.
+    #[arg(long)]
+    no_reload: bool,
     /// Script engine.
     #[arg(long, value_enum)]
     engine: Option<EngineName>,
@@ -47,6 +53,9 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
         .block_on(async {
             let drivers = world::drivers(&config, engine, Arc::new(OsEntropy), Arc::new(NoTrace))?;
             let host = Host::start(config, drivers, HandOff::Concurrent);
+            if !args.no_reload {
+                tokio::spawn(keep_up(host.clone(), args.config.clone()));
+            }
             if args.stdio {
                 let duplex = stdio::duplex(tokio::io::stdin(), tokio::io::stdout(), &StdioOptions::new("client"));
                 tokio::select! {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::TraceSink;
-use greenroom_boundary::{Credentials, Drivers, Egress, Entropy, IsolateDriver, Tracer};
+use greenroom_boundary::{Clock, Credentials, Drivers, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
 
 use crate::config::{HostConfig, ServerKind, Variables, load_file};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
@@ -53,14 +53,54 @@ pub(super) fn drivers(
     entropy: Arc<dyn Entropy>,
     sink: Arc<dyn TraceSink>,
 ) -> anyhow::Result<Drivers> {
-    let clock = Arc::new(SystemClock::new());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let credentials = Credentials::default();
     for (name, value) in &config.secrets {
         credentials.register(name.clone(), value.clone());
     }
-    let egress: Arc<dyn Egress> = Arc::new(egress_of(config)?);
-    let world = LlmWorld { egress: egress.clone(), clock: clock.clone(), credentials: credentials.clone() };
-    let providers: BTreeMap<String, ProviderSettings> = config
+    let reach = Reach::of(config, &clock, &credentials)?;
+    Ok(Drivers {
+        llm: reach.llm,
+        mcp: reach.mcp,
+        cli: Arc::new(ConfinedCli::new(clock.clone(), ChildEnvironment::of_this_process())),
+        isolate: engine,
+        tracer: Tracer::new(clock.clone(), sink),
+        clock,
+        entropy,
+        egress: reach.egress,
+        credentials,
+    })
+}
+
+/// The drivers of a running host for another config: the rest of its world stays.
+pub(super) fn drivers_anew(drivers: &Drivers, config: &HostConfig) -> anyhow::Result<Drivers> {
+    let reach = Reach::of(config, &drivers.clock, &drivers.credentials)?;
+    Ok(Drivers { llm: reach.llm, mcp: reach.mcp, egress: reach.egress, ..drivers.clone() })
+}
+
+/// What a config says may be reached.
+struct Reach {
+    llm: Arc<dyn Llm>,
+    mcp: Arc<dyn McpConnector>,
+    egress: Arc<dyn Egress>,
+}
+
+impl Reach {
+    fn of(config: &HostConfig, clock: &Arc<dyn Clock>, credentials: &Credentials) -> anyhow::Result<Self> {
+        let egress: Arc<dyn Egress> = Arc::new(egress_of(config)?);
+        let world = LlmWorld { egress: egress.clone(), clock: clock.clone(), credentials: credentials.clone() };
+        let providers = provider_settings(config);
+        let environment = ChildEnvironment::of_this_process();
+        Ok(Self {
+            llm: Arc::new(LlmProviders::new(&providers, &world)?),
+            mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)),
+            egress,
+        })
+    }
+}
+
+fn provider_settings(config: &HostConfig) -> BTreeMap<String, ProviderSettings> {
+    config
         .providers
         .iter()
         .map(|(name, provider)| {
@@ -72,19 +112,7 @@ pub(super) fn drivers(
             };
             (name.to_string(), settings)
         })
-        .collect();
-    let environment = ChildEnvironment::of_this_process();
-    Ok(Drivers {
-        llm: Arc::new(LlmProviders::new(&providers, &world)?),
-        mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment.clone())),
-        cli: Arc::new(ConfinedCli::new(clock.clone(), environment)),
-        isolate: engine,
-        tracer: Tracer::new(clock.clone(), sink),
-        clock,
-        entropy,
-        egress,
-        credentials,
-    })
+        .collect()
 }
 
 /// Allows the addresses that the config names, and nothing else.

@@ -327,6 +327,15 @@ impl HostConfig {
         }
     }
 
+    /// All scripts: of agents and of script servers.
+    pub fn scripts(&self) -> impl Iterator<Item = &ScriptConfig> {
+        let servers = self.servers.values().filter_map(|server| match &server.kind {
+            ServerKind::Script(script) => Some(script),
+            _ => None,
+        });
+        self.agents.values().filter_map(|agent| agent.script.as_ref()).chain(servers)
+    }
+
     /// Agents that outside clients talk to: the entrypoint, or the only agent.
     pub fn entry_agents(&self) -> Vec<AgentId> {
         let named = self.publish.entrypoint.entries();

@@ -11,6 +11,8 @@
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
 //! | egress | [`EgressPolicy`] |
+//!
+//! [`FileWatch`] tells a person's edits; it is no boundary of the host, which never reads a file by itself twice.
 
 mod clock;
 mod egress;
@@ -18,7 +20,9 @@ mod entropy;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
+mod watch;
 
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use entropy::OsEntropy;
+pub use watch::{FileWatch, WatchError};

@@ -22,14 +22,14 @@ use crate::sessions::RootSession;
 
 /// Serves one outside client until its connection ends. Traces call it `s1`, `s2`, …: its session id is a secret.
 pub async fn serve(host: &Host, duplex: FrameDuplex) {
-    let core = host.core().clone();
+    let core = host.core();
     let root = core.begin_session();
     let session_id = format!("s{}", root.id.0);
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
     let handler = Arc::new(Connection { host: host.clone(), root: root.clone(), session_id: session_id.clone() });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
-    core.end_session(&root, &session_id).await;
+    host.end_session(&root, &session_id).await;
 }
 
 /// A request of an outside client, without its transport.
@@ -54,11 +54,12 @@ pub struct OutsideCall {
 
 /// Answers a request of an outside client; the trace has it as a stimulus.
 pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError> {
-    let (tracer, scope) = (host.core().drivers.tracer.clone(), Scope::new(call.id.clone()));
+    let (core, _in_use) = host.enter();
+    let (tracer, scope) = (core.drivers.tracer.clone(), Scope::new(call.id.clone()));
     let body = json!({"session": call.session, "params": call.params});
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
-    let result = Front { core: host.core().clone(), call }.dispatch().await;
+    let result = Front { core, call }.dispatch().await;
     if tracer.enabled() {
         let (outcome, body) = match &result {
             Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),
@@ -112,7 +113,7 @@ impl Front {
     /// An error as the client gets it: codes go out, internals to the log; what a server said may hold a secret of the config.
     fn rpc(&self, error: &CallError) -> RpcError {
         let mut rpc = error.to_rpc();
-        if matches!(error, CallError::Unavailable(_) | CallError::Inner { .. }) {
+        if matches!(error, CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Inner { .. }) {
             let told = self.core.drivers.credentials.mask(&rpc.message);
             tracing::warn!(call = self.call.id, code = error.code(), "{told}");
             rpc.message = format!("the call failed inside the host ({}); its log says why", error.code());
@@ -202,7 +203,7 @@ impl Front {
         let cx = self.context();
         let mut failure = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("no published server has the resource {uri}"));
         for server in self.resource_servers() {
-            match self.core.router.read_resource(&cx, &server, uri).await {
+            match self.core.router.read_resource(&cx, &server, params.clone(), self.call.raw.clone()).await {
                 Ok(output) => return output.raw.map_or_else(|| encode(&output.value), Ok),
                 Err(error) => failure = self.rpc(&error),
             }
@@ -217,13 +218,16 @@ impl Front {
     async fn get_prompt(&self) -> Result<RawJson, RpcError> {
         let params = &self.call.params;
         let name = params["name"].as_str().ok_or_else(|| RpcError::invalid_params("`name` is missing or no string"))?;
-        let arguments = params.get("arguments").filter(|arguments| arguments.is_object()).cloned().unwrap_or_else(|| json!({}));
+        let mut forwarded = params.clone();
+        if !forwarded.get("arguments").is_some_and(Value::is_object) {
+            forwarded["arguments"] = json!({});
+        }
         let cx = self.context();
         let catalogue = Catalogue::prompts(&self.core, &cx).await;
         let Some(entry) = catalogue.entries.get(name) else {
             return Err(RpcError::invalid_params(format!("unknown prompt: {name}")));
         };
-        let output = self.core.router.get_prompt(&cx, &entry.server, &entry.tool, arguments).await;
+        let output = self.core.router.get_prompt(&cx, &entry.server, &entry.tool, forwarded, self.call.raw.clone()).await;
         let output = output.map_err(|error| self.rpc(&error))?;
         output.raw.map_or_else(|| encode(&output.value), Ok)
     }
@@ -232,15 +236,18 @@ impl Front {
 /// Progress notifications for a client's token; values always grow.
 fn progress(peer: Peer, token: Value) -> ProgressSink {
     let last = Mutex::new(0.0_f64);
-    Arc::new(move |value, total, message, meta| {
+    Arc::new(move |step| {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = if value > *last { value } else { *last + if total.is_some() { 0.01 } else { 1.0 } };
+        let least = if step.total.is_some() { 0.01 } else { 1.0 };
+        *last = if step.progress > *last { step.progress } else { *last + least };
         let mut params = json!({"progressToken": token, "progress": *last});
-        for (key, value) in [("total", total.map(Value::from)), ("message", message.map(Value::from)), ("_meta", meta.cloned())]
-        {
+        for (key, value) in [("total", step.total.map(Value::from)), ("message", step.message.clone().map(Value::from))] {
             if let Some(value) = value {
                 params[key] = value;
             }
+        }
+        for (key, value) in &step.further {
+            params[key.as_str()] = value.clone();
         }
         if let Ok(params) = to_raw_value(&params) {
             peer.post("notifications/progress", Some(&params));

@@ -251,7 +251,9 @@ pub enum HookKeyError {
         text: String,
     },
     /// A method whose messages no hook sees.
-    #[error("hooks do not see {method:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them")]
+    #[error(
+        "hooks do not see {method:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them"
+    )]
     Method {
         /// The method.
         method: String,

@@ -12,14 +12,19 @@ use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
+use super::handshake::told_params;
 use super::slots::{Factory, Slot};
-use super::{CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, nearest, tools};
+use super::{
+    CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest,
+};
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
 const MAX_HOOK_DEPTH: usize = 8;
+/// How far progress may extend a call, as a multiple of its deadline, if the policy does not say.
+const CAP_FACTOR: u32 = 4;
 
 /// The one dispatcher of a host.
 pub struct Router {
@@ -30,8 +35,19 @@ pub struct Router {
 }
 
 impl Router {
-    pub(crate) fn new(config: &HostConfig, factories: Vec<(ServerName, ServerConfig, Factory)>, drivers: Drivers) -> Self {
-        let slots = factories.into_iter().map(|(name, config, factory)| (name, Slot::new(config, factory))).collect();
+    /// A router for `config`. External servers that are the same in the router `before` keep their connections.
+    pub(crate) fn new(
+        config: &HostConfig,
+        factories: Vec<(ServerName, ServerConfig, Factory)>,
+        drivers: Drivers,
+        before: Option<&Self>,
+    ) -> Self {
+        let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
+            let same = before.and_then(|before| before.slots.get(&name)).filter(|slot| slot.serves_as(&config));
+            let slot = Slot::new(config, factory, same);
+            (name, slot)
+        };
+        let slots = factories.into_iter().map(slot).collect();
         Self { slots, hooks: HookTable::new(&config.hooks), policy: config.policy.clone(), drivers }
     }
 
@@ -55,46 +71,6 @@ impl Router {
         })
     }
 
-    /// Calls a tool, by the name that `list_tools` shows.
-    pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
-        self.forward(cx, server, tool, json!({"name": tool, "arguments": arguments}), None).await
-    }
-
-    /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
-    /// hook changes leaves with the bytes of `raw`.
-    pub async fn forward(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        tool: &str,
-        mut params: Value,
-        raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        let slot = self.slot(server)?;
-        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
-            let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
-            return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
-        };
-        params["name"] = json!(upstream);
-        self.exchange(cx, server, Message::request("tools/call", params), raw).await
-    }
-
-    /// Reads a resource.
-    pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri})), None).await
-    }
-
-    /// Renders a prompt.
-    pub async fn get_prompt(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        name: &str,
-        arguments: Value,
-    ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
-    }
-
     pub(super) async fn exchange(
         &self,
         cx: &CallContext,
@@ -107,6 +83,18 @@ impl Router {
         }
         let slot = self.slot(server)?;
         let handle = slot.instance(&cx.root)?.server;
+        self.pass(cx, server, (slot, &handle), message, raw).await
+    }
+
+    /// Carries a message to a server, past its hooks.
+    pub(super) async fn pass(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        (slot, handle): (&Slot, &Arc<dyn Server>),
+        message: Message,
+        raw: Option<RawParams>,
+    ) -> Result<Output, CallError> {
         let name = message
             .params
             .get("name")
@@ -117,9 +105,9 @@ impl Router {
         let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
         let span = self.drivers.tracer.span();
         if chain.is_empty() {
-            return self.send(cx, &handle, span, &message, raw).await;
+            return self.send(cx, (slot, handle), span, &message, raw).await;
         }
-        self.hooked(cx, (slot, &handle), span, &chain, (message, raw)).await
+        self.hooked(cx, (slot, handle), span, &chain, (message, raw)).await
     }
 
     async fn hooked(
@@ -144,7 +132,7 @@ impl Router {
         let mut record = MutationRecord::default();
         let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
         reachable(&slot.config, &boundary, &message)?;
-        let answer = self.send(cx, server, span, &message, raw_params).await;
+        let answer = self.send(cx, (slot, server), span, &message, raw_params).await;
         if chain.response.is_empty() {
             return answer.map(|output| recorded(output, &record));
         }
@@ -159,7 +147,9 @@ impl Router {
                 raw = output.raw;
             }
             // A transport error has no answer that a hook could look at (nanobot).
-            Err(error @ (CallError::Unavailable(_) | CallError::Cancelled { .. })) => return Err(error),
+            Err(error @ (CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Cancelled { .. })) => {
+                return Err(error);
+            }
             Err(error) => {
                 response.error = serde_json::to_value(error.to_rpc()).ok();
                 failure = Some(error);
@@ -182,7 +172,7 @@ impl Router {
     async fn send(
         &self,
         cx: &CallContext,
-        server: &Arc<dyn Server>,
+        (slot, server): (&Slot, &Arc<dyn Server>),
         span: SpanId,
         message: &Message,
         raw: Option<RawParams>,
@@ -200,13 +190,53 @@ impl Router {
             left,
         };
         let inner = cx.within(span);
-        let request = ServerRequest { method: message.method.clone(), params: message.params.clone(), raw, sent };
+        let request = ServerRequest {
+            method: message.method.clone(),
+            params: message.params.clone(),
+            raw,
+            limits: self.limits(cx, slot),
+            sent,
+        };
         let result = server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
             Err(error) => open.close(outcome_of(error), || json!({"error": error.to_rpc()}), None),
         }
         result
+    }
+
+    /// A notification as it may be sent, after the hooks of its server.
+    pub(super) async fn announced(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        boundary: &str,
+        message: Message,
+    ) -> Result<Message, CallError> {
+        let chain = self.hooks.chain(server, &message.method, "", &cx.hooks);
+        if chain.request.is_empty() {
+            return Ok(message);
+        }
+        let exchange = Exchange {
+            runner: &RouterHooks { router: self, cx },
+            tracer: &self.drivers.tracer,
+            scope: &cx.scope,
+            agent: cx.agent.as_ref(),
+            span: self.drivers.tracer.span(),
+            boundary,
+            depth: cx.hook_depth(),
+        };
+        let mut record = MutationRecord::default();
+        exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)
+    }
+
+    pub(super) fn limits(&self, cx: &CallContext, slot: &Slot) -> CallLimits {
+        if let Some(timeout) = cx.timeout {
+            return CallLimits { timeout, cap: timeout };
+        }
+        let timeout = slot.config.timeout.unwrap_or(self.policy.tool_timeout);
+        let cap = self.policy.tool_timeout_cap.unwrap_or(timeout.saturating_mul(CAP_FACTOR));
+        CallLimits { timeout: timeout.min(cap), cap }
     }
 
     fn sent(&self, cx: &CallContext, boundary: &str, span: SpanId, message: &Message, left: Arc<AtomicBool>) -> Sent {
@@ -219,7 +249,7 @@ impl Router {
             boundary: boundary.to_owned(),
             method: message.method.clone(),
             tool_call: cx.tool_call.clone(),
-            body: json!({"params": message.params}),
+            body: json!({"params": told_params(&message.method, &message.params)}),
         };
         let (tracer, scope, agent) = (self.drivers.tracer.clone(), cx.scope.clone(), cx.agent.clone());
         Box::new(move || {
@@ -238,6 +268,11 @@ impl Router {
         RouterHooks { router: self, cx }.ask(hook, arguments).await
     }
 
+    /// How the servers of the config are doing for one session tree, by name.
+    pub fn health(&self, root: RootId) -> Vec<(ServerName, ServerState)> {
+        self.slots.iter().map(|(name, slot)| (name.clone(), slot.health(root))).collect()
+    }
+
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
         self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
@@ -247,6 +282,18 @@ impl Router {
     pub async fn close_root(&self, root: RootId) {
         for slot in self.slots.values() {
             if let Some(instance) = slot.remove(root) {
+                instance.server.close().await;
+            }
+        }
+    }
+
+    /// Closes the servers that the router `after` does not share.
+    pub(crate) async fn close_replaced(&self, after: &Self) {
+        for (name, slot) in &self.slots {
+            if after.slots.get(name).is_some_and(|kept| kept.shares_with(slot)) {
+                continue;
+            }
+            for instance in slot.instances() {
                 instance.server.close().await;
             }
         }
@@ -293,7 +340,7 @@ pub(crate) fn outcome_of(error: &CallError) -> Outcome {
     match error {
         CallError::Timeout { .. } => Outcome::Timeout,
         CallError::Cancelled { .. } => Outcome::Cancelled,
-        CallError::Unavailable(_) => Outcome::Lost,
+        CallError::Unavailable(_) | CallError::Backoff { .. } => Outcome::Lost,
         _ => Outcome::Error,
     }
 }

@@ -6,14 +6,38 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::{AgentId, CancellationToken, Scope, SpanId};
+use greenroom_boundary::{AgentId, CancellationToken, Scope, ServerName, SpanId};
+use greenroom_wire::Progress;
 use serde_json::{Map, Value};
 
 use crate::agents::{Session, TurnTree};
 use crate::sessions::RootSession;
 
-/// Receives the progress of a call: (progress, total, message, further `_meta`).
-pub type ProgressSink = Arc<dyn Fn(f64, Option<f64>, Option<&str>, Option<&Value>) + Send + Sync>;
+/// A step of progress.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProgressUpdate {
+    /// How far; it grows with every step.
+    pub progress: f64,
+    /// Where it ends, if known.
+    pub total: Option<f64>,
+    /// What is going on.
+    pub message: Option<String>,
+    /// What else was said, `_meta` included.
+    pub further: Map<String, Value>,
+}
+
+impl From<Progress> for ProgressUpdate {
+    fn from(step: Progress) -> Self {
+        let mut further: Map<String, Value> = serde_json::from_str(step.params.get()).unwrap_or_default();
+        for known in ["progressToken", "progress", "total", "message"] {
+            further.shift_remove(known);
+        }
+        Self { progress: step.progress, total: step.total, message: step.message, further }
+    }
+}
+
+/// Receives the progress of a call.
+pub type ProgressSink = Arc<dyn Fn(&ProgressUpdate) + Send + Sync>;
 
 /// The context of a call. Cheap to clone.
 #[derive(Clone)]
@@ -42,8 +66,12 @@ pub struct CallContext {
     pub metadata: Map<String, Value>,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
-    /// Deadline of the call, if not the policy's.
+    /// Deadline of the call, if not the policy's; progress does not extend it.
     pub timeout: Option<Duration>,
+    /// The servers whose handshake this call is part of.
+    pub connecting: Vec<ServerName>,
+    /// Whether the caller wants a value: a result that is one JSON text then counts as structured.
+    pub wants_structure: bool,
 }
 
 impl CallContext {
@@ -69,13 +97,15 @@ impl CallContext {
             metadata: Map::new(),
             progress: None,
             timeout: None,
+            connecting: Vec::new(),
+            wants_structure: false,
         }
     }
 
     /// The context of a call inside `span`.
     #[must_use]
     pub fn within(&self, span: SpanId) -> Self {
-        Self { parent: Some(span), cancel: self.cancel.child_token(), ..self.clone() }
+        Self { parent: Some(span), cancel: self.cancel.child_token(), wants_structure: false, ..self.clone() }
     }
 
     /// The context in which hook `id` is asked.
@@ -86,6 +116,7 @@ impl CallContext {
         child.tool_call = None;
         child.progress = None;
         child.timeout = Some(timeout);
+        child.wants_structure = false;
         child
     }
 

@@ -56,6 +56,20 @@ pub enum CallError {
     /// The server cannot be reached.
     #[error(transparent)]
     Unavailable(#[from] McpError),
+    /// The server failed again and again, and rests before it is started anew.
+    #[error(
+        "server {server} failed {failures} times in a row ({last}) and rests; it is tried again in {retry_ms} ms at the earliest"
+    )]
+    Backoff {
+        /// The server.
+        server: String,
+        /// How often.
+        failures: u32,
+        /// When it may be tried again, from now.
+        retry_ms: u64,
+        /// Code of the last failure.
+        last: String,
+    },
     /// A hook refused the call, or failed.
     #[error("{0}")]
     Hook(HookFailure),
@@ -87,6 +101,7 @@ impl CallError {
             Self::Timeout { .. } => "CALL_TIMEOUT",
             Self::Cancelled { .. } => "CALL_CANCELLED",
             Self::Unavailable(error) => error.code(),
+            Self::Backoff { .. } => "MCP_BACKOFF",
             Self::Hook(failure) => &failure.code,
             Self::HookDepth { .. } => "HOOK_DEPTH",
             Self::Inner { code, .. } => code,

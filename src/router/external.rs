@@ -3,42 +3,55 @@
 //! Invariant: a broken connection fails the calls under way and no later one. Late answers are dropped and traced.
 //! Deliberately one connection per session tree: who may speak for whom never mixes.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 use greenroom_boundary::mcp::{Frame, McpError, McpTarget, ServerAddress};
-use greenroom_boundary::trace::{EventKind, Outcome};
+use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{CancellationToken, Drivers, RawJson, ServerName};
-use greenroom_wire::{Peer, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId, RequestOptions, client_handshake};
+use greenroom_wire::{Peer, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId, RequestOptions};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 
+use super::health::Health;
 use super::raw::Written;
 use super::readable::readable;
 use super::upstream::Upstream;
-use super::{CallContext, CallError, Offer, OpenExchange, Output, Server, ServerRequest};
+use super::{CallContext, CallError, ListMethod, Offer, Output, Server, ServerRequest, ServerState};
+use crate::host::HostState;
 
 /// Deadline of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How far progress may extend a call, as a multiple of its deadline.
-const CAP_FACTOR: u32 = 4;
 
 /// Called by the connection when a request leaves.
 type OnSend = Box<dyn FnOnce(&RequestId, &Frame) + Send>;
+/// A connection that is being opened, for everyone who waits for it.
+type Opening = Shared<BoxFuture<'static, Result<Connection, CallError>>>;
 
 /// An external server of the config.
 pub struct ExternalServer {
+    link: Arc<Link>,
+    connection: Mutex<State>,
+}
+
+enum State {
+    Down,
+    Opening(Opening),
+    Open(Connection),
+}
+
+/// How a server is reached, and what outlives its connections.
+struct Link {
     name: ServerName,
     address: ServerAddress,
     version: ProtocolVersion,
-    tool_timeout: Duration,
     drivers: Drivers,
-    connection: Mutex<Option<Connection>>,
-    /// How many handshakes ran into their deadline, and what the last one said.
-    silent: std::sync::Mutex<(u64, Option<CallError>)>,
+    host: Arc<HostState>,
+    health: Arc<Health>,
     closing: CancellationToken,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
@@ -47,87 +60,163 @@ pub struct ExternalServer {
 #[derive(Clone)]
 struct Connection {
     peer: Peer,
-    capabilities: Value,
+    capabilities: Arc<Value>,
+    instructions: Option<Arc<str>>,
 }
 
 impl ExternalServer {
-    /// A server that is not connected yet.
+    /// A server that is not connected yet. `host` knows whose hooks see its handshake.
     pub fn new(
         name: ServerName,
         address: ServerAddress,
         version: ProtocolVersion,
-        tool_timeout: Duration,
         drivers: Drivers,
+        host: Arc<HostState>,
     ) -> Self {
-        Self {
+        let link = Link {
+            health: Arc::new(Health::new(name.clone(), drivers.clone())),
             name,
             address,
             version,
-            tool_timeout,
             drivers,
-            connection: Mutex::new(None),
-            silent: std::sync::Mutex::default(),
+            host,
             closing: CancellationToken::new(),
             generation: Arc::default(),
             open: Arc::default(),
+        };
+        Self { link: Arc::new(link), connection: Mutex::new(State::Down) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection, opened if there is none. Whoever needs it meanwhile waits for the same one; whoever gives up leaves
+    /// it to the next.
+    async fn connection(&self, cx: &CallContext) -> Result<Connection, CallError> {
+        let given_up = || CallError::Cancelled { server: self.link.name.to_string() };
+        let opening = match &mut *self.state() {
+            State::Open(connection) if !connection.peer.is_closed() => return Ok(connection.clone()),
+            _ if cx.cancel.is_cancelled() => return Err(given_up()),
+            _ if cx.connecting.contains(&self.link.name) => return Err(self.link.loops()),
+            State::Opening(opening) => opening.clone(),
+            state => {
+                if self.link.closing.is_cancelled() {
+                    return Err(self.link.shut());
+                }
+                self.link.health.may_start()?;
+                let opening = self.link.clone().opened(cx).boxed().shared();
+                *state = State::Opening(opening.clone());
+                opening
+            }
+        };
+        let opened = tokio::select! {
+            biased;
+            opened = opening.clone() => opened,
+            () = cx.cancel.cancelled() => return Err(given_up()),
+        };
+        let mut state = self.state();
+        if matches!(&*state, State::Opening(current) if current.ptr_eq(&opening)) {
+            *state = opened.clone().map_or(State::Down, State::Open);
+        }
+        opened
+    }
+
+    async fn exchange(&self, cx: &CallContext, connection: &Connection, request: ServerRequest) -> Result<Output, CallError> {
+        let ServerRequest { method, params, raw, limits, sent } = request;
+        let written = Written { value: &params, raw: raw.as_ref() };
+        let written = serde_json::value::to_raw_value(&written)
+            .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
+        let progress = cx
+            .progress
+            .clone()
+            .map(|sink| -> Box<dyn Fn(Progress) + Send + Sync> { Box::new(move |progress: Progress| sink(&progress.into())) });
+        let on_send: OnSend = Box::new(move |_, _| sent());
+        let options = RequestOptions {
+            timeout: Some(limits.timeout),
+            cap: Some(limits.cap),
+            attach_progress_token: true,
+            progress,
+            cancel: cx.cancel.clone(),
+            on_send: Some(on_send),
+        };
+        let raw = connection.peer.request(&method, Some(written), options).await;
+        let raw: RawJson = raw.map_err(|error| call_error(&self.link.name, &method, limits.timeout, error))?;
+        // The bytes can be passed on all the same; hooks and models see `null` for what cannot be held.
+        let (value, lossy) = readable(&raw).unwrap_or((Value::Null, true));
+        if lossy {
+            let body = json!({"method": method, "whole": value.is_null()});
+            let event = EventKind::Warning { boundary: self.boundary(), method: "result_unreadable".to_owned(), body };
+            self.link.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+        }
+        Ok(Output { value, raw: Some(raw) })
+    }
+}
+
+impl Link {
+    /// Opens a connection on behalf of everyone who will use it, whatever becomes of the first caller.
+    fn opened(self: Arc<Self>, cx: &CallContext) -> impl Future<Output = Result<Connection, CallError>> + Send + 'static {
+        let mut cx = cx.clone();
+        cx.cancel = self.closing.child_token();
+        cx.hooks.clear();
+        cx.timeout = None;
+        cx.progress = None;
+        cx.tool_call = None;
+        cx.connecting.push(self.name.clone());
+        async move {
+            let opened = self.open(&cx).await;
+            if let Err(error) = &opened {
+                self.health.failed(error);
+            }
+            opened
         }
     }
 
-    async fn connection(&self, cx: &CallContext) -> Result<Connection, CallError> {
-        let silent_before = self.silent().0;
-        let mut slot = self.connection.lock().await;
-        if let Some(connection) = slot.as_ref().filter(|connection| !connection.peer.is_closed()) {
-            return Ok(connection.clone());
-        }
-        if self.closing.is_cancelled() {
-            return Err(self.shut());
-        }
-        // Callers that waited for a handshake that nobody answered would else wait out the deadline one after another.
-        if let (times, Some(error)) = &*self.silent()
-            && *times > silent_before
-        {
-            return Err(error.clone());
-        }
+    async fn open(&self, cx: &CallContext) -> Result<Connection, CallError> {
+        let host = self.host.current().ok_or_else(|| self.shut())?;
         let target = McpTarget { server: self.name.clone(), address: self.address.clone() };
-        let duplex = self.drivers.mcp.open(&target, &cx.cancel).await?;
+        let duplex = tokio::select! {
+            biased;
+            () = self.closing.cancelled() => return Err(self.shut()),
+            duplex = self.drivers.mcp.open(&target, &cx.cancel) => duplex?,
+        };
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let number = self.generation.fetch_add(1, Ordering::SeqCst) + 1;
         let handler = Arc::new(Upstream {
-            boundary: self.boundary(),
+            boundary: format!("mcp.{}", self.name),
             drivers: self.drivers.clone(),
             generation: self.generation.clone(),
             open: self.open.clone(),
+            health: self.health.clone(),
+            number,
         });
-        self.open.fetch_add(1, Ordering::SeqCst);
-        self.generation.fetch_add(1, Ordering::SeqCst);
         let options = PeerOptions { clock: self.drivers.clock.clone(), name: self.name.to_string() };
         let peer = Peer::start(duplex, handler, options);
         let mut guard = Unfinished(Some(peer.clone()));
-        let begun = self.drivers.clock.now();
-        let shaken = tokio::select! {
+        let params = json!({
+            "protocolVersion": self.version.as_str(),
+            "capabilities": {"roots": {"listChanged": false}},
+            "clientInfo": {"name": "greenroom", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let mut cx = cx.clone();
+        cx.timeout = Some(HANDSHAKE_TIMEOUT);
+        let introduced = tokio::select! {
             biased;
             () = self.closing.cancelled() => Err(self.shut()),
-            shaken = self.handshake(cx, &peer) => shaken,
+            introduced = host.router.introduce(&cx, &self.name, &peer, params) => introduced,
         };
-        match shaken {
-            Ok(capabilities) => {
-                guard.0 = None;
-                let connection = Connection { peer, capabilities };
-                *slot = Some(connection.clone());
-                Ok(connection)
+        guard.0 = None;
+        match introduced {
+            Ok(introduced) => {
+                self.health.up(number);
+                let instructions = introduced.instructions.map(Arc::from);
+                Ok(Connection { peer, capabilities: Arc::new(introduced.capabilities), instructions })
             }
             Err(error) => {
-                guard.0 = None;
                 peer.close().await;
-                if self.drivers.clock.now() >= begun.after(HANDSHAKE_TIMEOUT) {
-                    let mut silent = self.silent();
-                    *silent = (silent.0 + 1, Some(error.clone()));
-                }
                 Err(error)
             }
         }
-    }
-
-    fn silent(&self) -> std::sync::MutexGuard<'_, (u64, Option<CallError>)> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shut(&self) -> CallError {
@@ -135,105 +224,26 @@ impl ExternalServer {
         CallError::Unavailable(McpError::Closed { server: self.name.to_string(), message })
     }
 
-    async fn handshake(&self, cx: &CallContext, peer: &Peer) -> Result<Value, CallError> {
-        let tracer = self.drivers.tracer.clone();
-        let (span, scope, agent) = (tracer.span(), cx.scope.clone(), cx.agent.clone());
-        let info = json!({"name": "greenroom", "version": env!("CARGO_PKG_VERSION")});
-        let capabilities = json!({"roots": {"listChanged": false}});
-        let boundary = self.boundary();
-        let request = EventKind::Request {
-            span,
-            parent: cx.parent,
-            boundary: boundary.clone(),
-            method: "initialize".to_owned(),
-            tool_call: None,
-            body: json!({"params": {"protocolVersion": self.version.as_str()}}),
-        };
-        let mut options = RequestOptions::within(HANDSHAKE_TIMEOUT);
-        let left = Arc::new(AtomicBool::new(false));
-        let open = OpenExchange {
-            tracer: tracer.clone(),
-            scope: scope.clone(),
-            agent: agent.clone(),
-            span,
-            boundary,
-            method: "initialize".to_owned(),
-            left: left.clone(),
-        };
-        options.on_send = Some(Box::new(move |_, _| {
-            left.store(true, Ordering::SeqCst);
-            tracer.emit(&scope, agent.as_ref(), request);
-        }));
-        let result = client_handshake(peer, &info, &capabilities, self.version, options).await;
-        match &result {
-            Ok(server) => open.close(Outcome::Ok, || json!({"result": value_of(&server.raw)}), None),
-            Err(error) => {
-                let body = || json!({"error": {"code": error.code(), "message": error.to_string()}});
-                open.close(Outcome::Error, body, None);
-            }
-        }
-        match result {
-            Ok(server) => Ok(value_of(&server.raw).get("capabilities").cloned().unwrap_or_default()),
-            Err(error) => Err(CallError::Unavailable(McpError::Unreachable {
-                server: self.name.to_string(),
-                message: format!("the handshake failed: {error}"),
-            })),
-        }
+    fn loops(&self) -> CallError {
+        let message =
+            format!("server {} is needed to connect it: a hook on its handshake calls it; remove that call", self.name);
+        CallError::Inner { code: "MCP_CONNECTING".to_owned(), message }
     }
+}
 
-    fn call_error(&self, method: &str, limit: Duration, error: RequestError) -> CallError {
-        let server = self.name.to_string();
-        match error {
-            RequestError::Rpc(error) => CallError::Rpc { server, error },
-            RequestError::Timeout => CallError::Timeout {
-                server,
-                method: method.to_owned(),
-                limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
-            },
-            RequestError::Cancelled => CallError::Cancelled { server },
-            RequestError::Closed(error) => CallError::Unavailable(error),
-            other => CallError::Inner { code: other.code().to_owned(), message: format!("{server}: {other}") },
-        }
-    }
-
-    async fn exchange(
-        &self,
-        cx: &CallContext,
-        connection: &Connection,
-        method: &str,
-        params: &Written<'_>,
-        sent: Option<super::Sent>,
-    ) -> Result<Output, CallError> {
-        let limit = cx.timeout.unwrap_or(self.tool_timeout);
-        let params = serde_json::value::to_raw_value(params)
-            .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
-        let progress = cx.progress.clone().map(|sink| -> Box<dyn Fn(Progress) + Send + Sync> {
-            Box::new(move |progress: Progress| sink(progress.progress, progress.total, progress.message.as_deref(), None))
-        });
-        let options = RequestOptions {
-            timeout: Some(limit),
-            cap: Some(limit * CAP_FACTOR),
-            attach_progress_token: true,
-            progress,
-            cancel: cx.cancel.clone(),
-            on_send: sent.map(|sent| -> OnSend { Box::new(move |_, _| sent()) }),
-        };
-        let raw: RawJson = connection
-            .peer
-            .request(method, Some(params), options)
-            .await
-            .map_err(|error| self.call_error(method, limit, error))?;
-        // The bytes can be passed on all the same; hooks and models see `null` for what cannot be held.
-        let (value, lossy) = readable(&raw).unwrap_or((Value::Null, true));
-        if lossy {
-            self.warn(cx, "result_unreadable", json!({"method": method, "whole": value.is_null()}));
-        }
-        Ok(Output { value, raw: Some(raw) })
-    }
-
-    fn warn(&self, cx: &CallContext, code: &str, body: Value) {
-        let event = EventKind::Warning { boundary: self.boundary(), method: code.to_owned(), body };
-        self.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+/// Why a request to a server failed, for whoever called.
+pub(super) fn call_error(server: &ServerName, method: &str, limit: Duration, error: RequestError) -> CallError {
+    let server = server.to_string();
+    match error {
+        RequestError::Rpc(error) => CallError::Rpc { server, error },
+        RequestError::Timeout => CallError::Timeout {
+            server,
+            method: method.to_owned(),
+            limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+        },
+        RequestError::Cancelled => CallError::Cancelled { server },
+        RequestError::Closed(error) => CallError::Unavailable(error),
+        other => CallError::Inner { code: other.code().to_owned(), message: format!("{server}: {other}") },
     }
 }
 
@@ -244,36 +254,58 @@ pub(super) fn value_of(raw: &RawValue) -> Value {
 #[async_trait]
 impl Server for ExternalServer {
     fn boundary(&self) -> String {
-        format!("mcp.{}", self.name)
+        format!("mcp.{}", self.link.name)
     }
 
-    async fn offer(&self, cx: &CallContext, capability: &str) -> Result<Offer, CallError> {
+    async fn offer(&self, cx: &CallContext, list: ListMethod) -> Result<Offer, CallError> {
         let connection = self.connection(cx).await?;
-        Ok(match connection.capabilities.get(capability) {
-            Some(_) => Offer::Kept(self.generation.load(Ordering::SeqCst)),
+        Ok(match connection.capabilities.get(list.capability()) {
+            Some(_) => Offer::Kept(self.link.generation.load(Ordering::SeqCst)),
             None => Offer::Nothing,
         })
     }
 
+    async fn instructions(&self, cx: &CallContext) -> Result<Option<String>, CallError> {
+        Ok(self.connection(cx).await?.instructions.map(|text| text.to_string()))
+    }
+
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let connection = self.connection(cx).await?;
-        let params = Written { value: &request.params, raw: request.raw.as_ref() };
-        self.exchange(cx, &connection, &request.method, &params, Some(request.sent)).await
+        self.exchange(cx, &connection, request).await
+    }
+
+    fn health(&self) -> ServerState {
+        self.link.health.state()
+    }
+
+    fn listed(&self, outcome: Result<(), &CallError>) {
+        match outcome {
+            Ok(()) => self.link.health.well(),
+            Err(error) => self.link.health.trouble(error.code(), &error.to_string()),
+        }
     }
 
     fn open_connections(&self) -> usize {
-        self.open.load(Ordering::SeqCst)
+        self.link.open.load(Ordering::SeqCst)
     }
 
     async fn close(&self) {
-        self.closing.cancel();
-        if let Some(connection) = self.connection.lock().await.take() {
-            connection.peer.close().await;
+        self.link.health.retire();
+        self.link.closing.cancel();
+        let state = std::mem::replace(&mut *self.state(), State::Down);
+        match state {
+            State::Open(connection) => connection.peer.close().await,
+            State::Opening(opening) => {
+                if let Ok(connection) = opening.await {
+                    connection.peer.close().await;
+                }
+            }
+            State::Down => {}
         }
     }
 }
 
-/// A connection whose handshake is under way. If its caller gives up, nobody else knows of it, so it is closed.
+/// A connection whose handshake is under way. If that is given up, nobody else knows of it, so it is closed.
 struct Unfinished(Option<Peer>);
 
 impl Drop for Unfinished {

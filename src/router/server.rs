@@ -3,11 +3,13 @@
 //! Invariant: `sent` is called exactly once, when the request really leaves, and never if it does not. Deliberately no
 //! hooks and no overrides here: the router applies them to every server alike.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use greenroom_boundary::RawJson;
 use serde_json::Value;
 
-use super::{CallContext, CallError, Offer, RawParams};
+use super::{CallContext, CallError, ListMethod, Offer, RawParams, ServerState};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -35,8 +37,19 @@ pub struct ServerRequest {
     pub params: Value,
     /// The caller's own bytes of them, for what was not changed.
     pub raw: Option<RawParams>,
+    /// How long it may take, for servers that are waited for.
+    pub limits: CallLimits,
     /// Call it when the request leaves.
     pub sent: Sent,
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Longest wait for the answer, or for the next step of progress.
+    pub timeout: Duration,
+    /// Longest wait in all.
+    pub cap: Duration,
 }
 
 /// A server: external, built in, a script or an agent.
@@ -45,14 +58,30 @@ pub trait Server: Send + Sync {
     /// Its boundary in the trace: `mcp.NAME`, `server.NAME` or `agent.NAME`.
     fn boundary(&self) -> String;
 
-    /// What it says before a list of this capability is asked for; it is connected by then.
-    async fn offer(&self, cx: &CallContext, capability: &str) -> Result<Offer, CallError> {
-        let _ = (cx, capability);
+    /// What it says before a list is asked for; it is connected by then.
+    async fn offer(&self, cx: &CallContext, list: ListMethod) -> Result<Offer, CallError> {
+        let _ = (cx, list);
         Ok(Offer::Fresh)
     }
 
-    /// Answers one request. A list method ([`ListMethod`](super::ListMethod)) is answered with one page.
+    /// How a server that introduced itself wants to be used.
+    async fn instructions(&self, cx: &CallContext) -> Result<Option<String>, CallError> {
+        let _ = cx;
+        Ok(None)
+    }
+
+    /// Answers one request. A list method ([`ListMethod`]) is answered with one page.
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
+
+    /// How it is doing.
+    fn health(&self) -> ServerState {
+        ServerState::Ready
+    }
+
+    /// Hears whether a list of it came in time.
+    fn listed(&self, outcome: Result<(), &CallError>) {
+        let _ = outcome;
+    }
 
     /// Connections that are open now.
     fn open_connections(&self) -> usize {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::{CallError, Server};
+use super::{CallError, Server, ServerState};
 use crate::config::{ServerConfig, ServerKind};
 use crate::sessions::{RootId, RootSession};
 
@@ -28,12 +28,26 @@ pub(super) struct Instance {
 pub(super) struct Slot {
     pub(super) config: ServerConfig,
     factory: Factory,
-    instances: Mutex<BTreeMap<RootId, Instance>>,
+    instances: Arc<Instances>,
 }
 
+/// The instances of a server, by the session tree that they serve.
+type Instances = Mutex<BTreeMap<RootId, Instance>>;
+
 impl Slot {
-    pub(super) fn new(config: ServerConfig, factory: Factory) -> Self {
-        Self { config, factory, instances: Mutex::default() }
+    /// A slot that goes on with the instances of `same`, if there is one.
+    pub(super) fn new(config: ServerConfig, factory: Factory, same: Option<&Self>) -> Self {
+        Self { config, factory, instances: same.map(|slot| slot.instances.clone()).unwrap_or_default() }
+    }
+
+    /// Whether its connections can go on under the new config of the server.
+    pub(super) fn serves_as(&self, config: &ServerConfig) -> bool {
+        self.is_external() && self.config.kind == config.kind
+    }
+
+    /// Whether both go on with the same instances.
+    pub(super) fn shares_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.instances, &other.instances)
     }
 
     /// Whether it is behind the boundary to external servers.
@@ -60,7 +74,7 @@ impl Slot {
     }
 
     /// The instance of a root, if it has one.
-    pub(super) fn existing(&self, root: RootId) -> Option<Instance> {
+    pub(super) fn made(&self, root: RootId) -> Option<Instance> {
         let id = if self.is_external() { root } else { RootId::default() };
         self.lock().get(&id).cloned()
     }
@@ -68,6 +82,16 @@ impl Slot {
     /// Takes the instance of a root out. What all roots share stays.
     pub(super) fn remove(&self, root: RootId) -> Option<Instance> {
         if self.is_external() { self.lock().remove(&root) } else { None }
+    }
+
+    /// How it is doing for a root.
+    pub(super) fn health(&self, root: RootId) -> ServerState {
+        match (&self.config.kind, self.made(root)) {
+            (ServerKind::Disabled(_), _) => ServerState::Disabled,
+            (_, Some(instance)) => instance.server.health(),
+            (ServerKind::External(_), None) => ServerState::Idle,
+            (_, None) => ServerState::Ready,
+        }
     }
 
     pub(super) fn instances(&self) -> Vec<Instance> {

@@ -14,6 +14,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::external::value_of;
+use super::health::Health;
 
 /// The host's side towards an external server.
 pub(super) struct Upstream {
@@ -21,6 +22,9 @@ pub(super) struct Upstream {
     pub(super) drivers: Drivers,
     pub(super) generation: Arc<AtomicU64>,
     pub(super) open: Arc<AtomicUsize>,
+    pub(super) health: Arc<Health>,
+    /// Tells connections of one server apart.
+    pub(super) number: u64,
 }
 
 impl Upstream {
@@ -95,6 +99,7 @@ impl PeerHandler for Upstream {
 
     fn closed(&self, why: Option<McpError>) {
         self.open.fetch_sub(1, Ordering::SeqCst);
+        self.health.lost(self.number, why.as_ref());
         if let Some(why) = why {
             let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
             self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });

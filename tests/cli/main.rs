@@ -8,6 +8,7 @@
 mod checks;
 mod http;
 mod record;
+mod reload;
 mod replay;
 mod reports;
 mod scenarios;

@@ -33,7 +33,9 @@ fn a_method_that_no_hook_can_see_is_refused(key: &str) {
     let message = HookKey::parse(key).unwrap_err().to_string();
     assert_eq!(
         message,
-        format!("hooks do not see {key:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them")
+        format!(
+            "hooks do not see {key:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them"
+        )
     );
 }
 

@@ -15,6 +15,7 @@ mod memory;
 mod names;
 mod output;
 mod rehearsal;
+mod reload;
 mod router;
 mod support;
 mod turn;

@@ -189,7 +189,7 @@ impl Set {
         config.hooks.extend(self.hooks);
         let runtime = clock.runtime().unwrap();
         let host = Host::start(config, drivers, HandOff::Strict);
-        Stage { host, log, clock, runtime, spy, _folder: folder }
+        Stage { host, log, clock, runtime, spy, folder }
     }
 }
 
@@ -200,10 +200,15 @@ pub(crate) struct Stage {
     pub(crate) clock: VirtualClock,
     runtime: tokio::runtime::Runtime,
     spy: Spy,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Stage {
+    /// Where its script files are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }

@@ -1,0 +1,86 @@
+//! Keeping a running host up with its config file.
+//!
+//! Invariant: a config that is not usable changes nothing; what is wrong with it is told on stderr, and the host goes on.
+//! Deliberately no half-way: a config counts whole or not at all.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::world;
+use crate::Host;
+use crate::config::{HostConfig, ScriptConfig};
+use crate::drivers::FileWatch;
+use crate::host::Reloaded;
+use crate::scripts::ScriptLibrary;
+
+/// Takes the config over anew whenever it, or a script of it, is saved, and at SIGHUP. Never completes.
+pub(super) async fn keep_up(host: Host, path: PathBuf) {
+    let mut hang_up = match signal(SignalKind::hangup()) {
+        Ok(signal) => Some(signal),
+        Err(error) => {
+            tracing::warn!("SIGHUP is not heard: {error}");
+            None
+        }
+    };
+    loop {
+        let core = host.core();
+        let watch = FileWatch::new(files_of(&path, &core.config));
+        let clock = core.drivers.clock.clone();
+        drop(core);
+        let saved = async {
+            match &watch {
+                Ok(watch) => watch.changed(clock.as_ref()).await,
+                Err(error) => {
+                    tracing::warn!("changes of the config are not seen: {error}; send SIGHUP after an edit");
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let hung_up = async {
+            match &mut hang_up {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = hung_up => {}
+            () = saved => {}
+        }
+        match take_over(&host, &path) {
+            Ok(reloaded) => eprintln!("{}: taken over{}", path.display(), summary(&reloaded)),
+            Err(error) => eprintln!("{}: not taken over, the host goes on as before: {error:#}", path.display()),
+        }
+    }
+}
+
+fn files_of(path: &Path, config: &HostConfig) -> Vec<PathBuf> {
+    let scripts = config.scripts().filter_map(|script| match script {
+        ScriptConfig::File(file) => Some(file.clone()),
+        ScriptConfig::Inline { .. } => None,
+    });
+    scripts.chain([path.to_path_buf()]).collect()
+}
+
+fn take_over(host: &Host, path: &Path) -> anyhow::Result<Reloaded> {
+    let config = world::config(path)?;
+    let scripts = ScriptLibrary::default();
+    for script in config.scripts() {
+        scripts.load(script).with_context(|| "a script of it is not usable")?;
+    }
+    let drivers = world::drivers_anew(&host.core().drivers, &config)?;
+    Ok(host.reload(config, drivers))
+}
+
+fn summary(reloaded: &Reloaded) -> String {
+    let mut said = String::new();
+    for (word, names) in [("new", &reloaded.added), ("gone", &reloaded.removed), ("replaced", &reloaded.replaced)] {
+        if !names.is_empty() {
+            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            said.push_str(&format!("; {word}: {}", names.join(", ")));
+        }
+    }
+    said
+}

@@ -1,0 +1,109 @@
+//! The handshake with an external server, as exchanges that its hooks see.
+//!
+//! Invariant: a server whose handshake a hook refuses is not connected. Deliberately the hooks of whoever calls do not count
+//! as running: a connection serves everyone, so every hook on its handshake is asked.
+
+use async_trait::async_trait;
+use greenroom_boundary::mcp::McpError;
+use greenroom_boundary::{RawJson, ServerName};
+use greenroom_wire::{HandshakeError, Peer, RequestOptions, ServerHello};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::external::call_error;
+use super::{CallContext, CallError, Output, Router, Server, ServerRequest};
+use crate::hooks::Message;
+
+/// What a server said of itself, after the hooks.
+pub(super) struct Introduced {
+    pub(super) capabilities: Value,
+    pub(super) instructions: Option<String>,
+}
+
+/// A server that has not introduced itself yet.
+struct Newcomer {
+    boundary: String,
+    name: ServerName,
+    peer: Peer,
+}
+
+#[async_trait]
+impl Server for Newcomer {
+    fn boundary(&self) -> String {
+        self.boundary.clone()
+    }
+
+    async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        let params = to_raw_value(&request.params).map_err(|error| encoding(&error))?;
+        let limit = request.limits.timeout;
+        let mut options = RequestOptions::within(limit);
+        let sent = request.sent;
+        options.on_send = Some(Box::new(move |_, _| sent()));
+        let raw = self.peer.request(&request.method, Some(params), options).await;
+        let raw: RawJson = raw.map_err(|error| call_error(&self.name, &request.method, limit, error))?;
+        Ok(Output { value: serde_json::from_str(raw.get()).unwrap_or_default(), raw: Some(raw) })
+    }
+}
+
+impl Router {
+    /// Shakes hands with the server called `name` over a connection that has just been opened.
+    pub(super) async fn introduce(
+        &self,
+        cx: &CallContext,
+        name: &ServerName,
+        peer: &Peer,
+        params: Value,
+    ) -> Result<Introduced, CallError> {
+        let slot = self.slot(name)?;
+        let boundary = format!("mcp.{name}");
+        let newcomer: Arc<dyn Server> =
+            Arc::new(Newcomer { boundary: boundary.clone(), name: name.clone(), peer: peer.clone() });
+        let message = Message::request("initialize", params);
+        let output = self.pass(cx, name, (slot, &newcomer), message, None).await.map_err(|error| failed(name, error))?;
+        let raw = match output.raw {
+            Some(raw) => raw,
+            None => to_raw_value(&output.value).map_err(|error| encoding(&error))?,
+        };
+        let hello = ServerHello::parse(raw).map_err(|error| unusable(name, &error))?;
+        let done = self.announced(cx, name, &boundary, Message::request("notifications/initialized", Value::Null)).await?;
+        let params = Some(&done.params).filter(|params| !params.is_null());
+        let params = params.map(to_raw_value).transpose().map_err(|error| encoding(&error))?;
+        peer.notify("notifications/initialized", params).await.map_err(|error| unusable(name, &HandshakeError::Lost(error)))?;
+        Ok(Introduced {
+            capabilities: serde_json::from_str(hello.capabilities.get()).unwrap_or_default(),
+            instructions: hello.instructions,
+        })
+    }
+}
+
+/// What the trace has of the parameters: the version of this program would make every trace differ.
+pub(super) fn told_params(method: &str, params: &Value) -> Value {
+    match method {
+        "initialize" => json!({"protocolVersion": params.get("protocolVersion")}),
+        _ => params.clone(),
+    }
+}
+
+/// A refusal by a hook keeps its code; everything else means that the server cannot be reached.
+fn failed(name: &ServerName, error: CallError) -> CallError {
+    match error {
+        CallError::Hook(_) | CallError::HookDepth { .. } | CallError::Cancelled { .. } => error,
+        CallError::Unavailable(error) => unreachable(name, &error.to_string()),
+        CallError::Rpc { error, .. } => unreachable(name, &error.to_string()),
+        error => unreachable(name, &error.to_string()),
+    }
+}
+
+fn unusable(name: &ServerName, error: &HandshakeError) -> CallError {
+    unreachable(name, &error.to_string())
+}
+
+fn unreachable(name: &ServerName, why: &str) -> CallError {
+    let message = format!("the handshake failed: {why}");
+    CallError::Unavailable(McpError::Unreachable { server: name.to_string(), message })
+}
+
+fn encoding(error: &serde_json::Error) -> CallError {
+    CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() }
+}
