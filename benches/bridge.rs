@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use greenroom::context::TABLE;
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, Callback, ContextOps, HandOff, Limits, OpArgs, OpError, OpIndex, Script,
+    CallRequest, CallValue, Callback, ContextOps, HandOff, Isolation, Limits, OpArgs, OpError, OpIndex, PassCtx, Script,
 };
 use greenroom_boundary::{BoxFuture, CancellationToken, IsolateDriver, RawJson};
 use greenroom_isolate_v8::{V8Engine, V8Options, initialise_v8};
@@ -67,12 +67,16 @@ struct Bench {
 
 impl Bench {
     fn call(&self, function: &str, argument: &str) {
+        self.call_at(Isolation::Context, function, argument);
+    }
+
+    fn call_at(&self, isolation: Isolation, function: &str, argument: &str) {
         let request = CallRequest {
             script: self.script.clone(),
             function: function.to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: vec![RawValue::from_string(argument.to_owned()).expect("JSON")],
-            limits: Limits { cpu: Duration::from_secs(60), wall: Duration::from_secs(60), ..Limits::default() },
+            limits: Limits { isolation, cpu: Duration::from_secs(60), wall: Duration::from_secs(60), ..Limits::default() },
         };
         let (ctx, cancel) = (Arc::new(NoHost), CancellationToken::new());
         let value = self.runtime.block_on(self.engine.call(request, ctx, HandOff::Strict, &cancel)).expect("a value");
@@ -97,6 +101,12 @@ fn bridge(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("bridge");
     group.bench_function("fresh_context_hook", |bencher| {
         bencher.iter(|| bench.call("Create", r#"[{"role":"user","content":"hello"}]"#));
+    });
+    group.bench_function("frozen_hook", |bencher| {
+        bencher.iter(|| bench.call_at(Isolation::Frozen, "Create", r#"[{"role":"user","content":"hello"}]"#));
+    });
+    group.bench_function("isolate_hook", |bencher| {
+        bencher.iter(|| bench.call_at(Isolation::Isolate, "Create", r#"[{"role":"user","content":"hello"}]"#));
     });
     group.bench_function("host_noop", |bencher| bencher.iter_custom(|times| bench.inside("Noop", times)));
     group.bench_function("send", |bencher| bencher.iter_custom(|times| bench.inside("Send", times)));

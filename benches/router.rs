@@ -1,11 +1,12 @@
-//! The router: a call to a server in process, and a call to a child process on stdio.
+//! The router: a call to a server in process, through chains of native hooks, and to a child process on stdio.
 //!
-//! Invariant: both go through `Router::call` with tracing off, as in `greenroom serve`. Deliberately no hooks: the hook
-//! engine's benches measure those.
+//! Invariant: all go through `Router::call` with tracing off, as in `greenroom serve`. Deliberately no script hooks: the
+//! bridge's benches measure those.
 
 use std::hint::black_box;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use greenroom::agents::{Session, TurnTree};
 use greenroom::config::{Variables, load_text};
@@ -13,8 +14,8 @@ use greenroom::context::{OutputStream, TABLE};
 use greenroom::drivers::mcp::RealMcp;
 use greenroom::drivers::sandbox::{ChildEnvironment, ConfinedCli};
 use greenroom::drivers::{OsEntropy, SystemClock};
-use greenroom::host::Host;
-use greenroom::router::CallContext;
+use greenroom::host::{Host, NativeFactory};
+use greenroom::router::{CallContext, CallError, Output, Server, ServerRequest};
 use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::NoTrace;
@@ -23,11 +24,55 @@ use greenroom_mocks::isolate::MockIsolate;
 use greenroom_mocks::llm::DenyLlm;
 use serde_json::json;
 
-fn host() -> Host {
-    let child = format!(
-        "mcpServers:\n  child: {{ command: {:?}, args: [serve, -c, benches/child.yaml, --stdio] }}\n  nanobot.meta: {{}}\n",
+/// Lengths of the hook chains.
+const CHAINS: [usize; 4] = [0, 1, 4, 8];
+
+/// A tool that gives its arguments back, or a hook that has no objection.
+#[derive(Clone, Copy)]
+enum Native {
+    Echo,
+    Consent,
+}
+
+#[async_trait]
+impl Server for Native {
+    fn boundary(&self) -> String {
+        "server.native".to_owned()
+    }
+
+    async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        (request.sent)();
+        let structured = match self {
+            Self::Echo => request.params["arguments"].clone(),
+            Self::Consent => json!({"accept": true, "mutated": false}),
+        };
+        Ok(json!({"content": [], "structuredContent": structured}).into())
+    }
+}
+
+fn native(name: impl Into<String>, native: Native) -> (ServerName, NativeFactory) {
+    (ServerName::new(name.into()), Arc::new(move || Arc::new(native) as Arc<dyn Server>))
+}
+
+/// The child process, a built-in server, and an echo behind each chain. A native server's `command` is never started.
+fn config() -> String {
+    let mut text = format!(
+        "mcpServers:\n  child: {{ command: {:?}, args: [serve, -c, benches/child.yaml, --stdio] }}\n  nanobot.meta: {{}}\n  \
+         hook: {{ command: native }}\n",
         env!("CARGO_BIN_EXE_greenroom")
     );
+    for length in CHAINS {
+        let hooks: Vec<String> = (0..length).map(|number| format!("hook/pass{number}")).collect();
+        text += &format!(
+            "  echo{length}: {{ command: native, hooks: {{ 'tools/call?direction=request': [{}] }} }}\n",
+            hooks.join(", ")
+        );
+    }
+    text
+}
+
+fn host() -> Host {
+    let child = config();
     let config = load_text("bench.yaml", &child, ".".as_ref(), &Variables::default()).expect("the bench's config");
     let clock = Arc::new(SystemClock::new());
     let (egress, credentials, environment) = (Arc::new(DenyAll), Credentials::default(), ChildEnvironment::of_this_process());
@@ -40,9 +85,12 @@ fn host() -> Host {
         clock,
         entropy: Arc::new(OsEntropy),
         egress,
+        audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         credentials,
     };
-    Host::start(config, drivers, HandOff::Concurrent)
+    let echoes = CHAINS.iter().map(|length| native(format!("echo{length}"), Native::Echo));
+    let natives: Vec<_> = echoes.chain([native("hook", Native::Consent)]).collect();
+    Host::start_with(config, drivers, HandOff::Concurrent, natives)
 }
 
 fn context(host: &Host) -> CallContext {
@@ -66,6 +114,16 @@ fn router(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let output = runtime.block_on(host.core().router.call(&cx, &server, tool, json!({}))).expect("an answer");
                 black_box(output);
+            });
+        });
+    }
+    for length in CHAINS {
+        let server = ServerName::new(format!("echo{length}"));
+        group.bench_function(format!("native_hooks/{length}"), |bencher| {
+            bencher.iter(|| {
+                let core = host.core();
+                let call = core.router.call(&cx, &server, "echo", json!({"text": "hello"}));
+                black_box(runtime.block_on(call).expect("an answer"))
             });
         });
     }

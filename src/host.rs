@@ -47,9 +47,14 @@ pub struct HostCore {
     uses: TaskTracker,
 }
 
+/// Makes a server that the embedding program brings along. It is asked once per config, when the server is first needed.
+pub type NativeFactory = Arc<dyn Fn() -> Arc<dyn Server> + Send + Sync>;
+
 /// What a host keeps when its config changes.
 #[derive(Default)]
 pub struct HostState {
+    /// The embedding program's servers.
+    natives: BTreeMap<ServerName, NativeFactory>,
     /// What persons and teams keep over conversations.
     pub people: People,
     /// The session tree of the host's own turns.
@@ -80,12 +85,16 @@ impl Drop for ActiveTurn {
 
 impl HostCore {
     fn new(
-        config: HostConfig,
+        mut config: HostConfig,
         drivers: Drivers,
         hand_off: HandOff,
         state: Arc<HostState>,
         before: Option<&HostCore>,
     ) -> Arc<Self> {
+        for name in state.natives.keys() {
+            let entry = config.servers.entry(name.clone());
+            entry.or_insert_with(|| ServerConfig::plain(ServerKind::BuiltIn)).kind = ServerKind::BuiltIn;
+        }
         for (name, value) in &config.secrets {
             drivers.credentials.register(name.clone(), value.clone());
         }
@@ -151,7 +160,20 @@ impl fmt::Debug for Host {
 impl Host {
     /// Sets a host up. Nothing is connected and no script is read until it is needed.
     pub fn start(config: HostConfig, drivers: Drivers, hand_off: HandOff) -> Self {
-        let core = HostCore::new(config, drivers, hand_off, Arc::default(), None);
+        Self::start_with(config, drivers, hand_off, [])
+    }
+
+    /// The same with servers of the embedding program, called in its own process. Each stands behind the config's entry of
+    /// its name, whatever that entry says of a command, an address or a script; hooks, overrides and the deadline of the
+    /// entry count. A name without an entry gets a plain one. They stay when the config is replaced.
+    pub fn start_with(
+        config: HostConfig,
+        drivers: Drivers,
+        hand_off: HandOff,
+        natives: impl IntoIterator<Item = (ServerName, NativeFactory)>,
+    ) -> Self {
+        let state = HostState { natives: natives.into_iter().collect(), ..HostState::default() };
+        let core = HostCore::new(config, drivers, hand_off, Arc::new(state), None);
         Self(Arc::new(Generations::new(core)))
     }
 
@@ -173,7 +195,8 @@ impl Host {
         let mut cx = CallContext::new(scope.clone(), core.state.own_root.clone(), session, tree, cancel.child_token());
         cx.metadata = metadata;
         let message = ChatMessage::text(Role::User, turn.user);
-        let input = TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None };
+        let input =
+            TurnInput { agent: AgentId::new(turn.agent), messages: vec![message], connector: None, via: None, sample: None };
         let reply = match run_turn(core.clone(), cx, input).await {
             Ok(result) => TurnReply { outcome: Outcome::Ok, text: result.text, data: result.data, error: None },
             Err(failure) => failed(failure, cancel),
@@ -206,7 +229,11 @@ fn factories(
 ) -> Vec<(ServerName, ServerConfig, Factory)> {
     let mut all: Vec<(ServerName, ServerConfig, Factory)> = Vec::new();
     for (name, server) in &config.servers {
-        all.push((name.clone(), server.clone(), factory(name, server, config, drivers, core, state)));
+        let make: Factory = match state.natives.get(name).cloned() {
+            Some(native) => Box::new(move || Ok(native())),
+            None => factory(name, server, config, drivers, core, state),
+        };
+        all.push((name.clone(), server.clone(), make));
     }
     for agent in config.agents.keys() {
         let (core, id) = (core.clone(), agent.clone());
@@ -235,7 +262,11 @@ fn factory(
             })
         }
         ServerKind::Script(script) => {
-            Box::new(move || Ok(Arc::new(ScriptServer::new(core.clone(), name.clone(), script.clone())) as Arc<dyn Server>))
+            let isolation = server.isolation;
+            Box::new(move || {
+                let server = ScriptServer::new(core.clone(), name.clone(), script.clone()).kept_apart(isolation);
+                Ok(Arc::new(server) as Arc<dyn Server>)
+            })
         }
         ServerKind::BuiltIn if name.as_str() == "nanobot.system" => {
             Box::new(move || Ok(Arc::new(SystemServer::new(drivers.clone())) as Arc<dyn Server>))

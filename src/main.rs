@@ -1,10 +1,13 @@
 //! The command `greenroom`.
 //!
-//! Invariant: engines are initialised before any thread exists. Deliberately no logic.
+//! Invariant: a keeper of a child process is nothing else; engines are initialised before any thread exists. Deliberately no logic.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(status) = greenroom::drivers::sandbox::keep_if_asked() {
+        return status;
+    }
     let engines = greenroom::cli::Engines::initialise();
     greenroom::cli::run(&engines)
 }

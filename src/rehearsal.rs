@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use greenroom_boundary::isolate::HandOff;
-use greenroom_boundary::mcp::ServerAddress;
+use greenroom_boundary::mcp::{FrameDuplex, ServerAddress};
 use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{AgentId, CancellationToken, ConnectorName, Drivers, ServerName, ToolName};
 use greenroom_harness::cover::DeclaredHook;
@@ -23,6 +23,7 @@ use crate::config::{
     AgentConfig, HookDeclaration, HostConfig, ScriptConfig, ServerConfig, ServerKind, Variables, load_file, load_value,
     parse_duration,
 };
+use crate::front::serve_as;
 use crate::hooks::{HookBinding, HookForm, HookTarget, Matcher, Side};
 use crate::host::Host;
 
@@ -59,6 +60,11 @@ struct Rehearsed(Host);
 impl HostUnderTest for Rehearsed {
     async fn turn(&self, turn: TurnRequest, cancel: &CancellationToken) -> TurnReply {
         self.0.turn(turn, cancel).await
+    }
+
+    async fn serve(&self, name: &str, duplex: FrameDuplex) -> Result<(), HostError> {
+        serve_as(&self.0, duplex, Some(name)).await;
+        Ok(())
     }
 
     async fn shutdown(&self) -> Leftovers {

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use greenroom_boundary::mcp::FrameDuplex;
 use greenroom_boundary::trace::Outcome;
 use greenroom_boundary::{CancellationToken, Drivers};
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,13 @@ pub trait HostFactory: Send + Sync {
 pub trait HostUnderTest: Send + Sync {
     /// Runs one turn to its end. Cancelling the token cancels the turn and everything below it.
     async fn turn(&self, turn: TurnRequest, cancel: &CancellationToken) -> TurnReply;
+
+    /// Serves an outside client, called `name` in the trace (`client.NAME`), until its connection ends.
+    async fn serve(&self, name: &str, duplex: FrameDuplex) -> Result<(), HostError> {
+        drop(duplex);
+        let message = format!("this host cannot serve the outside client {name}");
+        Err(HostError { code: "CLIENTS_UNSUPPORTED".to_owned(), message })
+    }
 
     /// Ends everything and says what was still there.
     async fn shutdown(&self) -> Leftovers;

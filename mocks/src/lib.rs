@@ -9,13 +9,17 @@
 //! | clock | [`VirtualClock`] | [`clock`] |
 //! | entropy | [`SeededEntropy`] | [`entropy`] |
 //! | external MCP server | [`mcp::ScriptedMcp`], [`mcp::McpSwitch`], [`mcp::DenyMcp`] | [`mcp`] |
+//! | outside client | [`client::ScriptedClient`] | [`client`] |
 //! | CLI sandbox runner | [`cli::ScriptedCli`], [`cli::DenyCli`] | [`cli`] |
 //! | LLM connector | [`llm::ScriptedLlm`], [`llm::LlmSwitch`], [`llm::DenyLlm`] | [`llm`] |
 //! | isolate (script engine) | [`MockIsolate`] | [`isolate`] |
+//! | audit sink | [`audit::MemoryAudit`] | [`audit`] |
 //!
 //! Scripts say what they expect with the operators of [`pattern`].
 
+pub mod audit;
 pub mod cli;
+pub mod client;
 pub mod clock;
 pub mod duration;
 pub mod entropy;

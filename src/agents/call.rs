@@ -11,9 +11,9 @@ use greenroom_boundary::{AgentId, ConnectorName, ServerName};
 use serde_json::{Map, Value, json};
 
 use super::delegation::DelegationError;
-use super::server::tool_name;
+use super::server::{plain_result, tool_name};
 use super::{TurnFailure, TurnResult};
-use crate::hooks::MUTATIONS_KEY;
+use crate::hooks::{MUTATIONS_KEY, without_notes};
 use crate::host::HostCore;
 use crate::router::{CallContext, did_you_mean, nearest};
 
@@ -72,7 +72,7 @@ fn outcome(result: &Value) -> Result<TurnResult, TurnFailure> {
     let Some(turn) = meta(TURN_KEY) else {
         return Ok(TurnResult { text: text(), ..TurnResult::default() });
     };
-    if changed_by_hooks(result) {
+    if changed_by_hooks(result, turn) {
         return Ok(plain(result));
     }
     let part = |name: &str| turn.get(name).cloned().unwrap_or_default();
@@ -85,8 +85,14 @@ fn outcome(result: &Value) -> Result<TurnResult, TurnFailure> {
 }
 
 /// Whether hooks on the agent changed its answer: then the outcome beside it, which they may not know of, is no longer its.
-fn changed_by_hooks(result: &Value) -> bool {
-    result.pointer("/_meta").and_then(|meta| meta.get(MUTATIONS_KEY)).is_some_and(|record| record.get("response").is_some())
+/// The record says so where the policy has one; the plain answer shows it in any case.
+fn changed_by_hooks(result: &Value, turn: &Value) -> bool {
+    let recorded =
+        result.get("_meta").and_then(|meta| meta.get(MUTATIONS_KEY)).is_some_and(|record| record.get("response").is_some());
+    let told = plain_result(turn["text"].as_str().unwrap_or_default(), &turn["data"]);
+    let content = told["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let data = |result: &Value| result.get("structuredContent").filter(|data| !data.is_null()).cloned();
+    recorded || without_notes(result) != content || data(result) != data(&told)
 }
 
 /// The turn as the plain result tells it, the notes on mutations included.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Script};
+use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Limits, PassCtx, Script};
 use greenroom_boundary::llm::ChatMessage;
 use greenroom_boundary::trace::{HookPhase, HookVerdict};
 use greenroom_boundary::{RawJson, SpanId};
@@ -122,12 +122,15 @@ impl ScriptHook<'_> {
         let encode = |value: &Value| {
             serde_json::value::to_raw_value(value).map_err(|error| IsolateError::Engine { message: error.to_string() })
         };
+        let limits = self.core.config.policy.script_limits;
+        let own = self.cx.agent.as_ref().and_then(|agent| self.core.config.agents.get(agent)).and_then(|agent| agent.isolation);
+        let limits = Limits { isolation: own.unwrap_or(limits.isolation), ..limits };
         let request = CallRequest {
             script: self.script.clone(),
             function: function.to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: args.iter().map(encode).collect::<Result<Vec<RawJson>, _>>()?,
-            limits: self.core.config.policy.script_limits,
+            limits,
         };
         let cx = self.cx.within(self.span);
         let cancel = cx.cancel.clone();

@@ -13,6 +13,7 @@ use greenroom_wire::RpcError;
 use serde_json::{Value, json};
 
 use super::call::{FAILURE_KEY, TURN_KEY, VIA_KEY};
+use super::sampling::{self, SAMPLE};
 use super::{TurnFailure, TurnInput, TurnResult, run_turn};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
@@ -63,6 +64,9 @@ impl Server for AgentServer {
 
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let core = self.core()?;
+        if request.method == SAMPLE {
+            return sampling::answer(core, cx, &self.agent, request).await;
+        }
         if let Some(list) = ListMethod::parse(&request.method) {
             (request.sent)();
             return Ok(list.page(if list == ListMethod::Tools { vec![self.tool(&core)] } else { Vec::new() }));
@@ -107,22 +111,29 @@ impl AgentServer {
         };
         let connector = from_hook("connector").and_then(Value::as_str).map(ConnectorName::new);
         let via = named.or((!cx.delegation.is_empty()).then_some(DelegateVia::Tool));
-        Ok(Asked { input: TurnInput { agent: self.agent.clone(), messages, connector, via }, tells_all: named.is_some() })
+        let input = TurnInput { agent: self.agent.clone(), messages, connector, via, sample: None };
+        Ok(Asked { input, tells_all: named.is_some() })
     }
+}
+
+/// A turn as anybody's tool result.
+pub(super) fn plain_result(text: &str, data: &Value) -> Value {
+    let text = match (text.is_empty(), data) {
+        (false, _) => text.to_owned(),
+        (true, Value::Null) => "[NO CONTENT]".to_owned(),
+        (true, data) => data.to_string(),
+    };
+    let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
+    if data.is_object() {
+        value["structuredContent"] = data.clone();
+    }
+    value
 }
 
 fn result_of(turn: Result<TurnResult, TurnFailure>, tells_all: bool) -> Value {
     match turn {
         Ok(turn) => {
-            let text = match (turn.text.is_empty(), &turn.data) {
-                (false, _) => turn.text.clone(),
-                (true, Value::Null) => "[NO CONTENT]".to_owned(),
-                (true, data) => data.to_string(),
-            };
-            let mut value = json!({"content": [{"type": "text", "text": text}], "isError": false});
-            if turn.data.is_object() {
-                value["structuredContent"] = turn.data.clone();
-            }
+            let mut value = plain_result(&turn.text, &turn.data);
             if tells_all {
                 let whole = json!({"text": turn.text, "data": turn.data, "completion": turn.completion, "tools": turn.tools});
                 value["_meta"] = json!({TURN_KEY: whole});

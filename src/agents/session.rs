@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use greenroom_boundary::llm::ChatMessage;
 use greenroom_boundary::{AgentId, Scope};
+use serde_json::Value;
 
 use crate::context::{Memory, OutputStream, Person, TraceBoard};
 
@@ -17,6 +18,7 @@ pub struct Session {
     pub id: String,
     /// `ctx.memory.chat`.
     pub chat_memory: Memory,
+    meta: Mutex<Option<Value>>,
     histories: Mutex<BTreeMap<AgentId, Vec<ChatMessage>>>,
 }
 
@@ -24,6 +26,16 @@ impl Session {
     /// A fresh conversation.
     pub fn new(id: impl Into<String>) -> Arc<Self> {
         Arc::new(Self { id: id.into(), ..Self::default() })
+    }
+
+    /// What the `session` hooks said about it: the session's `_meta`.
+    pub fn meta(&self) -> Option<Value> {
+        self.meta.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps what the `session` hooks said.
+    pub fn set_meta(&self, meta: Value) {
+        *self.meta.lock().unwrap_or_else(PoisonError::into_inner) = Some(meta);
     }
 
     /// What was said with an agent so far.

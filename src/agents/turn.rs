@@ -16,10 +16,13 @@ use serde_json::{Map, Value, json};
 use super::call::{AgentCall, call_agent};
 use super::delegation::{self, DelegationError};
 use super::model::{Answer, NobodyListens, stream_completion};
+use super::sampling::SampleSettings;
 use super::scripts::{CreateResponse, DelegateRequest, NextResponse, ScriptHook};
 use super::toolset::Toolset;
 use super::turn_hooks::TurnHooks;
 use crate::config::AgentConfig;
+use crate::context;
+use crate::hooks::{NoteMode, notes};
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, OpenExchange, structured};
 
@@ -34,6 +37,8 @@ pub struct TurnInput {
     pub connector: Option<ConnectorName>,
     /// How the work came here; `None` for a person's turn.
     pub via: Option<DelegateVia>,
+    /// What a server asks for, if the turn is a sample for it.
+    pub sample: Option<SampleSettings>,
 }
 
 /// What a turn gave.
@@ -87,7 +92,10 @@ pub fn run_turn(core: Arc<HostCore>, cx: CallContext, input: TurnInput) -> BoxFu
             return Err(error.into());
         };
         if let Some(via) = input.via {
-            let depth = delegation::check(core.config.policy.delegation, &cx.delegation, &input.agent)?;
+            let mut policy = core.config.policy.delegation;
+            // A server may well ask the agent that called it; what goes round in circles ends at the depth.
+            policy.allow_cycles |= via == DelegateVia::Sampling;
+            let depth = delegation::check(policy, &cx.delegation, &input.agent)?;
             if let Some(from) = cx.agent.clone().or_else(|| cx.delegation.last().cloned()) {
                 let event = EventKind::Delegate { from, to: input.agent.clone(), depth, via };
                 core.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
@@ -98,6 +106,7 @@ pub fn run_turn(core: Arc<HostCore>, cx: CallContext, input: TurnInput) -> BoxFu
         inner.scope = cx.tree.scope(&cx.scope, input.agent.as_str());
         inner.delegation.push(input.agent.clone());
         inner.agent = Some(input.agent.clone());
+        inner.permissions.clone_from(&agent.permissions);
         inner.tool_call = None;
         inner.timeout = None;
         let span = core.drivers.tracer.span();
@@ -171,6 +180,11 @@ impl Turn<'_> {
 
     async fn run(&mut self) -> Result<TurnResult, TurnFailure> {
         self.cx.parent = Some(self.span);
+        if let Some(source) = self.agent.instruction_source.take() {
+            let text = context::instructions(self.core, &self.cx, &source).await;
+            let text = text.map_err(|error| TurnFailure { code: error.code, message: error.message })?;
+            self.agent.instructions = vec![text];
+        }
         let hooks = TurnHooks { core: self.core, cx: &self.cx, span: self.span };
         self.agent = hooks.config(&self.agent).await?;
         let history =
@@ -265,7 +279,11 @@ impl Turn<'_> {
         let Some(connector) = connector else {
             return Ok(());
         };
-        let toolset = Toolset::collect(self.core, &self.cx, &self.agent, create.mcp_servers.as_deref()).await;
+        let sample = self.input.sample.as_ref();
+        let toolset = match sample {
+            Some(sample) if !sample.own_tools => Toolset::default(),
+            _ => Toolset::collect(self.core, &self.cx, &self.agent, create.mcp_servers.as_deref()).await,
+        };
         let conversation = create.messages.as_deref().filter(|messages| !messages.is_empty()).unwrap_or(full);
         let mut messages: Vec<ChatMessage> =
             self.agent.instructions.iter().map(|text| ChatMessage::text(Role::System, text)).collect();
@@ -281,6 +299,9 @@ impl Turn<'_> {
             params: self.agent.params.clone(),
             agent: Some(self.input.agent.to_string()),
         };
+        if let Some(sample) = sample {
+            sample.apply(&mut request);
+        }
         for _ in 0..self.core.config.policy.max_model_calls {
             self.going_on()?;
             let answer = self.ask(request.clone()).await?;
@@ -289,7 +310,7 @@ impl Turn<'_> {
             request.messages.push(said.clone());
             middle.said.push(said);
             middle.answer = Some(answer);
-            if calls.is_empty() {
+            if calls.is_empty() || sample.is_some_and(|sample| sample.is_for_asker(&calls)) {
                 return Ok(());
             }
             let results = self.tools(&toolset, &calls).await?;
@@ -337,7 +358,7 @@ impl Turn<'_> {
         let text = match self.tool_result(toolset, call, &mut record).await {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
-                let text = model_text(&result);
+                let text = model_text(&result, self.core.config.policy.note);
                 if failed {
                     record["error"] = json!(text);
                 } else {
@@ -417,10 +438,13 @@ fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What the model reads of a result: its structured content, else its text, else its content as JSON.
-fn model_text(result: &Value) -> String {
+/// What the model reads of a result: its structured content, else its text, else its content as JSON. That hooks changed it
+/// is said below structured content, too.
+fn model_text(result: &Value, note: NoteMode) -> String {
     if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
-        return value.to_string();
+        let told = if note == NoteMode::Content { notes(result) } else { [None, None] };
+        let lines: Vec<String> = std::iter::once(value.to_string()).chain(told.into_iter().flatten()).collect();
+        return lines.join("\n");
     }
     let items = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let texts: Vec<&str> = items.iter().filter_map(|item| item.get("text")?.as_str()).collect();

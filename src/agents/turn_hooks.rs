@@ -1,22 +1,23 @@
 //! Agent-level hooks of the config: `config`, `request` and `response` (nanobot §8).
 //!
-//! Invariant: each answer becomes the next hook's input; a failing hook fails the turn. `!mutate:` is honoured here too
-//! (nanobot ignored it). Deliberately the neutral request shape, not nanobot's own.
+//! Invariant: the rules are those of message hooks: mutators, then validators, each answer the next one's input; a hook
+//! that refuses or fails ends the turn. `!mutate:` is honoured here too (nanobot ignored it). Deliberately the neutral
+//! request shape, not nanobot's own.
 
 use std::sync::Arc;
 
 use greenroom_boundary::SpanId;
 use greenroom_boundary::llm::LlmRequest;
-use greenroom_boundary::trace::{HookPhase, HookVerdict};
-use serde_json::{Value, json};
+use greenroom_boundary::trace::HookPhase;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 use super::TurnFailure;
-use super::hook_event::TurnHookEvent;
 use super::model::Answer;
 use crate::config::AgentConfig;
-use crate::hooks::{HookFailure, HookTarget, Side, type_of};
+use crate::hooks::{Exchange, Fields, HookBinding, MutationRecord};
 use crate::host::HostCore;
-use crate::router::{self, CallContext};
+use crate::router::CallContext;
 
 pub(super) struct TurnHooks<'a> {
     pub(super) core: &'a Arc<HostCore>,
@@ -25,98 +26,79 @@ pub(super) struct TurnHooks<'a> {
 }
 
 impl TurnHooks<'_> {
-    /// Runs a chain over `value`; only keys in `keys` can be changed.
+    /// The hooks of a phase that are not running already: a hook does not set itself off.
+    fn hooks(&self, agent: &AgentConfig, phase: HookPhase) -> Vec<HookBinding> {
+        let idle = |hook: &&HookBinding| !self.cx.hooks.contains(&hook.id);
+        agent.hooks.of(phase).iter().filter(idle).cloned().collect()
+    }
+
+    /// Runs a chain over `shown`; only the fields in `open` can be changed.
     async fn run(
         &self,
         phase: HookPhase,
-        targets: &[HookTarget],
-        mut value: Value,
-        keys: &[&str],
+        hooks: &[HookBinding],
+        shown: Value,
+        open: &'static [&'static str],
+        check: fn(&Value) -> Result<(), String>,
     ) -> Result<Value, TurnFailure> {
-        let side = if phase == HookPhase::Response { Side::Response } else { Side::Request };
-        for target in targets {
-            let answer = self.core.router.ask_hook(self.cx, &router::agent_hook(target, side), value.clone()).await;
-            let answer = match answer {
-                Ok(answer) => answer,
-                Err(failure) => {
-                    self.trace(phase, target, failure.verdict(), None, Some(&failure));
-                    return Err(TurnFailure { code: failure.code, message: failure.message });
-                }
-            };
-            let mut next = value.clone();
-            let fields = match answer {
-                Some(Value::Object(fields)) => fields,
-                None => serde_json::Map::new(),
-                Some(other) => {
-                    let message = format!("hook {target}: a hook must return an object, it returned {}", type_of(&other));
-                    let failure = HookFailure::new("HOOK_MALFORMED", message);
-                    self.trace(phase, target, HookVerdict::Error, None, Some(&failure));
-                    return Err(TurnFailure { code: failure.code, message: failure.message });
-                }
-            };
-            if fields.get("accept").and_then(Value::as_bool) == Some(false) {
-                let reason = fields.get("reason").and_then(Value::as_str).unwrap_or_default();
-                let message = format!("hook {target} rejected the turn: {reason}");
-                let failure = HookFailure::new("HOOK_REJECTED", message);
-                self.trace(phase, target, HookVerdict::Rejected, None, Some(&failure));
-                return Err(TurnFailure { code: failure.code, message: failure.message });
-            }
-            for key in keys {
-                if let Some(field) = fields.get(*key).filter(|field| !field.is_null()) {
-                    next[*key] = field.clone();
-                }
-            }
-            if next == value {
-                self.trace(phase, target, HookVerdict::Unchanged, None, None);
-                continue;
-            }
-            if !target.may_mutate {
-                let message = format!("hook {target} changed a value, but `!mutate:` forbids it");
-                let failure = HookFailure::new("HOOK_REJECTED", message);
-                self.trace(phase, target, HookVerdict::Rejected, None, Some(&failure));
-                return Err(TurnFailure { code: failure.code, message: failure.message });
-            }
-            let patch = json!(json_patch::diff(&value, &next));
-            self.trace(phase, target, HookVerdict::Mutated, Some(patch), None);
-            value = next;
+        let agent = self.cx.agent.as_ref();
+        let boundary = format!("agent.{}", agent.map_or("", |agent| agent.as_str()));
+        let runner = self.core.router.hook_runner(self.cx);
+        let exchange = Exchange {
+            runner: &runner,
+            tracer: &self.core.drivers.tracer,
+            scope: &self.cx.scope,
+            agent,
+            span: self.span,
+            boundary: &boundary,
+            depth: self.cx.hook_depth(),
+        };
+        let mut record = MutationRecord::default();
+        let call_type = match phase {
+            HookPhase::Config => "turn/config",
+            HookPhase::Response => "turn/response",
+            _ => "turn/request",
+        };
+        let name = agent.map_or("", |agent| agent.as_str());
+        let entry = self.core.router.audit().open(self.cx, &boundary, (call_type, name), &shown);
+        record.keep_statuses(entry.is_some());
+        let turn = Fields { noun: "turn", method: "turn", value: shown, open, check };
+        let result = exchange.run_phase(hooks, phase, turn, &mut record).await;
+        let result = result.map_err(|failure| TurnFailure { code: failure.code.clone(), message: failure.whole() });
+        if let Some(entry) = entry {
+            record.note_sent(result.as_ref().map_or(&Value::Null, |turn| &turn.value));
+            let failed = |failure: &TurnFailure| (failure.code.clone(), failure.message.clone());
+            let answer = |turn: &'_ Fields| if phase == HookPhase::Response { turn.value.clone() } else { Value::Null };
+            entry.close(result.as_ref().map(answer).as_ref().map_err(|failure| failed(failure)), &record);
         }
-        Ok(value)
-    }
-
-    fn trace(
-        &self,
-        phase: HookPhase,
-        target: &HookTarget,
-        verdict: HookVerdict,
-        patch: Option<Value>,
-        failure: Option<&HookFailure>,
-    ) {
-        let failure = failure.map(|failure| (failure.code.clone(), failure.message.clone()));
-        let event = TurnHookEvent { hook: target.to_string(), of: self.span, phase, verdict, patch, failure };
-        event.emit(self.core, self.cx);
+        result.map(|turn| turn.value)
     }
 
     /// `config`: may change instructions, model, temperature and token limit of this turn.
     pub(super) async fn config(&self, agent: &AgentConfig) -> Result<AgentConfig, TurnFailure> {
-        if agent.hooks.config.is_empty() {
+        let hooks = self.hooks(agent, HookPhase::Config);
+        if hooks.is_empty() {
             return Ok(agent.clone());
         }
-        let shown = json!({
+        let mut shown = json!({
             "agent": {"instructions": agent.instructions.join("\n\n"), "model": agent.model, "temperature": agent.temperature,
                 "maxTokens": agent.max_tokens},
             "sessionId": self.cx.session.id,
         });
-        let value = self.run(HookPhase::Config, &agent.hooks.config, shown.clone(), &["agent"]).await?;
+        if let Some(meta) = self.cx.session.meta() {
+            shown["_meta"] = meta;
+        }
+        let check = |value: &Value| read_config(&value["agent"]).map(drop);
+        let value = self.run(HookPhase::Config, &hooks, shown.clone(), &["agent"], check).await?;
         let mut changed = agent.clone();
         if value["agent"] != shown["agent"] {
-            let fields = &value["agent"];
-            decode::<serde_json::Map<String, Value>>("agent", fields)?;
-            if let Some(text) = decode::<Option<String>>("agent's instructions", &fields["instructions"])? {
+            let new = read_config(&value["agent"]).map_err(unusable)?;
+            if let Some(text) = new.instructions {
                 changed.instructions = vec![text];
             }
-            changed.model = decode::<Option<_>>("agent's model", &fields["model"])?.unwrap_or(changed.model);
-            changed.temperature = decode::<Option<_>>("agent's temperature", &fields["temperature"])?.or(changed.temperature);
-            changed.max_tokens = decode::<Option<_>>("agent's maxTokens", &fields["maxTokens"])?.or(changed.max_tokens);
+            changed.model = new.model.unwrap_or(changed.model);
+            changed.temperature = new.temperature.or(changed.temperature);
+            changed.max_tokens = new.max_tokens.or(changed.max_tokens);
         }
         Ok(changed)
     }
@@ -127,17 +109,19 @@ impl TurnHooks<'_> {
         agent: &AgentConfig,
         request: LlmRequest,
     ) -> Result<(LlmRequest, Option<Answer>), TurnFailure> {
-        if agent.hooks.request.is_empty() {
+        let hooks = self.hooks(agent, HookPhase::Request);
+        if hooks.is_empty() {
             return Ok((request, None));
         }
-        let shown = json!({"request": request});
-        let value = self.run(HookPhase::Request, &agent.hooks.request, shown, &["request", "response"]).await?;
-        let request: LlmRequest = decode("request", &value["request"])?;
-        let answer = match value.get("response") {
-            Some(response) => Some(read_answer(response, &request.model)?),
-            None => None,
+        let check = |value: &Value| {
+            decode::<LlmRequest>("request", &value["request"])?;
+            value.get("response").map_or(Ok(()), |response| read_answer(response, "").map(drop))
         };
-        Ok((request, answer))
+        let shown = json!({"request": request});
+        let value = self.run(HookPhase::Request, &hooks, shown, &["request", "response"], check).await?;
+        let request: LlmRequest = decode("request", &value["request"]).map_err(unusable)?;
+        let answer = value.get("response").map(|response| read_answer(response, &request.model)).transpose();
+        Ok((request, answer.map_err(unusable)?))
     }
 
     /// `response`: may change the answer.
@@ -147,24 +131,49 @@ impl TurnHooks<'_> {
         request: &LlmRequest,
         answer: Answer,
     ) -> Result<Answer, TurnFailure> {
-        if agent.hooks.response.is_empty() {
+        let hooks = self.hooks(agent, HookPhase::Response);
+        if hooks.is_empty() {
             return Ok(answer);
         }
         let response = json!({"message": answer.message, "finish_reason": answer.finish, "usage": answer.usage});
         let shown = json!({"request": request, "response": response});
-        let value = self.run(HookPhase::Response, &agent.hooks.response, shown, &["response"]).await?;
-        if value["response"] == response { Ok(answer) } else { read_answer(&value["response"], &answer.model) }
+        let check = |value: &Value| read_answer(&value["response"], "").map(drop);
+        let value = self.run(HookPhase::Response, &hooks, shown, &["response"], check).await?;
+        if value["response"] == response {
+            Ok(answer)
+        } else {
+            read_answer(&value["response"], &answer.model).map_err(unusable)
+        }
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(what: &str, value: &Value) -> Result<T, TurnFailure> {
-    serde_json::from_value(value.clone()).map_err(|error| TurnFailure {
-        code: "HOOK_MALFORMED".to_owned(),
-        message: format!("a hook made the {what} unusable: {error}"),
+fn unusable(message: String) -> TurnFailure {
+    TurnFailure { code: "HOOK_MALFORMED".to_owned(), message }
+}
+
+fn decode<T: DeserializeOwned>(what: &str, value: &Value) -> Result<T, String> {
+    serde_json::from_value(value.clone()).map_err(|error| format!("it made the {what} unusable: {error}"))
+}
+
+/// What a `config` hook says.
+struct NewConfig {
+    instructions: Option<String>,
+    model: Option<String>,
+    temperature: Option<f64>,
+    max_tokens: Option<u64>,
+}
+
+fn read_config(agent: &Value) -> Result<NewConfig, String> {
+    decode::<Map<String, Value>>("agent", agent)?;
+    Ok(NewConfig {
+        instructions: decode("agent's instructions", &agent["instructions"])?,
+        model: decode("agent's model", &agent["model"])?,
+        temperature: decode("agent's temperature", &agent["temperature"])?,
+        max_tokens: decode("agent's maxTokens", &agent["maxTokens"])?,
     })
 }
 
-fn read_answer(value: &Value, model: &str) -> Result<Answer, TurnFailure> {
+fn read_answer(value: &Value, model: &str) -> Result<Answer, String> {
     Ok(Answer {
         message: decode("response's message", &value["message"])?,
         finish: value["finish_reason"].as_str().unwrap_or("stop").to_owned(),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::engines::Engines;
-use super::{check_config, completions, cover, demo, hooks, list, record, replay, schema, serve, test, types, world};
+use super::{check_config, completions, cover, demo, hooks, list, mock, record, replay, schema, serve, test, types, world};
 
 /// An MCP host you can rehearse.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ enum Command {
     Cover(cover::CoverArgs),
     /// Explain which hooks look at a call.
     Hooks(hooks::HooksArgs),
+    /// Run a simulated peer as a program of its own.
+    Mock(mock::MockArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Run the shipped demonstration and print its table.
@@ -68,6 +70,7 @@ fn dispatch(command: Command, engines: &Engines) -> ExitCode {
         Command::Completions(args) => completions::run(&args),
         Command::Cover(args) => finish(cover::run(&args, engines)),
         Command::Hooks(args) => finish(hooks::run(&args, engines)),
+        Command::Mock(args) => finish(mock::run(&args)),
         Command::Demo(args) => finish(demo::run(&args, engines)),
     }
 }

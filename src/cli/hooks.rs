@@ -17,7 +17,7 @@ use super::{EngineName, Engines, world};
 use crate::config::HostConfig;
 use crate::drivers::OsEntropy;
 use crate::hooks::explain::dry_run::{DryRun, dry_run};
-use crate::hooks::explain::{Asked, Call, Explanation, explain};
+use crate::hooks::explain::{Asked, Call, Explanation, explain, explain_turns};
 
 /// Most events of a dry run that are kept.
 const EVENTS: usize = 100_000;
@@ -37,15 +37,37 @@ enum HooksCommand {
 
 /// Arguments of `hooks explain`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  greenroom hooks explain greenroom.yaml --call shop/order --args '{\"count\":3}' --dry-run")]
+#[command(
+    after_help = "Example:\n  greenroom hooks explain greenroom.yaml --call shop/order --args '{\"count\":3}' --dry-run\n  greenroom hooks explain greenroom.yaml --method tools/list --server shop\n  greenroom hooks explain greenroom.yaml --host --method initialize\n  greenroom hooks explain greenroom.yaml --agent clerk"
+)]
 struct ExplainArgs {
     /// The config.
     #[arg(default_value = "greenroom.yaml")]
     config: PathBuf,
 
-    /// The call: a server, built-in server or agent, and a tool as the host shows it.
-    #[arg(long, value_name = "SERVER/TOOL")]
-    call: String,
+    /// A call of a tool: a server, built-in server or agent, and a tool as the host shows it.
+    #[arg(long, value_name = "SERVER/TOOL", required_unless_present_any = ["server", "agent", "host"])]
+    call: Option<String>,
+
+    /// Messages of another method, with `--server` or `--host`.
+    #[arg(long, conflicts_with_all = ["call", "agent"], default_value = "tools/call")]
+    method: String,
+
+    /// Messages to or from this server, built-in server or agent.
+    #[arg(long, conflicts_with_all = ["call", "agent", "host"])]
+    server: Option<String>,
+
+    /// Messages of outside clients.
+    #[arg(long, conflicts_with_all = ["call", "agent"])]
+    host: bool,
+
+    /// Name of the tool, prompt or resource, with `--server` or `--host`.
+    #[arg(long, default_value = "", conflicts_with_all = ["call", "agent"])]
+    name: String,
+
+    /// The turns of this agent.
+    #[arg(long, conflicts_with_all = ["call", "dry_run"])]
+    agent: Option<String>,
 
     /// Arguments of the sample call: a JSON object.
     #[arg(long, value_name = "JSON", default_value = "{}")]
@@ -71,11 +93,22 @@ struct ExplainArgs {
 pub(super) fn run(args: &HooksArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
     let HooksCommand::Explain(args) = &args.command;
     let config = world::config(&args.config)?;
-    let call = Call::parse(&config, &args.call)?;
     let arguments: Value = serde_json::from_str(&args.args).context("--args is no JSON")?;
     ensure!(arguments.is_object(), "--args must be a JSON object, as the arguments of a tool are");
-    let explanation = explain(&config, &call);
-    let dry = if args.dry_run { Some(rehearse(args, engines, &config, &call, &arguments)?) } else { None };
+    let call = match (&args.call, &args.server) {
+        (Some(call), _) => Some(Call::parse(&config, call)?),
+        (None, Some(server)) => Some(Call::to_server(&config, server, &args.method, &args.name)?),
+        (None, None) if args.host => Some(Call::to_host(&args.method, &args.name)?),
+        (None, None) => None,
+    };
+    let explanation = match &call {
+        Some(call) => explain(&config, call),
+        None => explain_turns(&config, args.agent.as_deref().unwrap_or_default())?,
+    };
+    let dry = match &call {
+        Some(call) if args.dry_run => Some(rehearse(args, engines, &config, call, &arguments)?),
+        _ => None,
+    };
     if args.json {
         let mut value = serde_json::to_value(&explanation)?;
         if let Some(dry) = &dry {
@@ -107,7 +140,13 @@ fn rehearse(
 
 fn print(explanation: &Explanation) {
     say(format!("{} {} {:?}", explanation.boundary, explanation.method, explanation.name));
-    for (title, hooks) in [("request", &explanation.request), ("response", &explanation.response)] {
+    let before = if explanation.method == "turn" { "config" } else { "session" };
+    for (title, hooks) in
+        [(before, &explanation.before), ("request", &explanation.request), ("response", &explanation.response)]
+    {
+        if hooks.is_empty() && title == "session" {
+            continue;
+        }
         if hooks.is_empty() {
             say(format!("{title}: no hooks"));
             continue;

@@ -11,7 +11,7 @@ use greenroom_harness::run::{LiveDrivers, LiveError, LiveWorld};
 
 use crate::drivers::llm::{LlmWorld, OpenAiChat, OpenAiOptions};
 use crate::drivers::mcp::RealMcp;
-use crate::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
 use crate::drivers::{EgressPolicy, OsEntropy, SystemClock};
 
 /// Real drivers of this process.
@@ -41,7 +41,7 @@ impl LiveDrivers for RealWorld {
     fn mcp(&self, world: &LiveWorld) -> Arc<dyn McpConnector> {
         let (egress, credentials) = (world.egress.clone(), world.credentials.clone());
         let real = RealMcp::new(real_clock(), egress, credentials, ChildEnvironment::of_this_process());
-        Arc::new(real.holding(world.clock.clone()))
+        Arc::new(real.holding(world.clock.clone()).kept_by(ChildKeeper::this_program()))
     }
 
     fn llm(&self, name: &str, live: &Live, world: &LiveWorld) -> Result<Arc<dyn Llm>, LiveError> {
@@ -58,6 +58,6 @@ impl LiveDrivers for RealWorld {
 
     fn cli(&self, _live: &Live, world: &LiveWorld) -> Arc<dyn CliRunner> {
         let runner = ConfinedCli::new(real_clock(), ChildEnvironment::of_this_process());
-        Arc::new(runner.holding(world.clock.clone()))
+        Arc::new(runner.holding(world.clock.clone()).kept_by(ChildKeeper::this_program()))
     }
 }

@@ -12,6 +12,7 @@ mod engines;
 mod hooks;
 mod list;
 mod live;
+mod mock;
 mod record;
 mod reload;
 mod replay;

@@ -22,7 +22,7 @@ use greenroom_harness::trace;
 use greenroom_mocks::SeededEntropy;
 
 use super::live::RealWorld;
-use super::serve::interrupted;
+use super::serve::stop_on_interrupt;
 use super::terminal::say;
 use super::{EngineName, Engines, world};
 use crate::Host;
@@ -170,13 +170,7 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
         let mut failed = false;
         if let Some(front) = front {
             eprintln!("recording to {}; MCP at {}; Ctrl-C ends", output.display(), front.url());
-            let stop = CancellationToken::new();
-            let stopper = stop.clone();
-            tokio::spawn(async move {
-                interrupted().await;
-                stopper.cancel();
-            });
-            front.run(host.clone(), Vec::new(), stop).await?;
+            front.run(host.clone(), Vec::new(), stop_on_interrupt()).await?;
         }
         for request in turns {
             let reply = host.turn(request, &CancellationToken::new()).await;

@@ -132,6 +132,7 @@ pub(super) fn replay(
         clock: shared,
         entropy: Arc::new(SeededEntropy::new(seed)),
         egress: Arc::new(DenyAll),
+        audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         credentials,
     };
     let runtime = clock.runtime().context("no runtime")?;

@@ -66,18 +66,23 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
             } else {
                 let front = HttpFront::bind(&args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
                 eprintln!("greenroom serves MCP at {}", front.url());
-                let stop = CancellationToken::new();
-                let stopper = stop.clone();
-                tokio::spawn(async move {
-                    interrupted().await;
-                    stopper.cancel();
-                });
-                front.run(host.clone(), args.allow_origin.clone(), stop).await?;
+                front.run(host.clone(), args.allow_origin.clone(), stop_on_interrupt()).await?;
             }
             host.shutdown().await;
             Ok(ExitCode::SUCCESS)
         })
         .inspect(|_| runtime.shutdown_background())
+}
+
+/// Cancelled at SIGINT or SIGTERM.
+pub(super) fn stop_on_interrupt() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let stopper = stop.clone();
+    tokio::spawn(async move {
+        interrupted().await;
+        stopper.cancel();
+    });
+    stop
 }
 
 /// Completes at SIGINT or SIGTERM.

@@ -8,14 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::TraceSink;
-use greenroom_boundary::{Clock, Credentials, Drivers, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
+use greenroom_boundary::{AuditSink, Clock, Credentials, Drivers, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
 
-use crate::config::{HostConfig, ServerKind, Variables, load_file};
+use crate::config::{AuditTarget, HostConfig, ServerKind, Variables, load_file};
+use crate::drivers::audit::{FileAudit, HttpAudit};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
-use crate::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
 use crate::drivers::{EgressPolicy, SystemClock};
 
 /// Starts the log on stderr.
@@ -62,12 +64,15 @@ pub(super) fn drivers(
     Ok(Drivers {
         llm: reach.llm,
         mcp: reach.mcp,
-        cli: Arc::new(ConfinedCli::new(clock.clone(), ChildEnvironment::of_this_process())),
+        cli: Arc::new(
+            ConfinedCli::new(clock.clone(), ChildEnvironment::of_this_process()).kept_by(ChildKeeper::this_program()),
+        ),
         isolate: engine,
         tracer: Tracer::new(clock.clone(), sink),
         clock,
         entropy,
         egress: reach.egress,
+        audit: reach.audit,
         credentials,
     })
 }
@@ -75,7 +80,7 @@ pub(super) fn drivers(
 /// The drivers of a running host for another config: the rest of its world stays.
 pub(super) fn drivers_anew(drivers: &Drivers, config: &HostConfig) -> anyhow::Result<Drivers> {
     let reach = Reach::of(config, &drivers.clock, &drivers.credentials)?;
-    Ok(Drivers { llm: reach.llm, mcp: reach.mcp, egress: reach.egress, ..drivers.clone() })
+    Ok(Drivers { llm: reach.llm, mcp: reach.mcp, egress: reach.egress, audit: reach.audit, ..drivers.clone() })
 }
 
 /// What a config says may be reached.
@@ -83,6 +88,7 @@ struct Reach {
     llm: Arc<dyn Llm>,
     mcp: Arc<dyn McpConnector>,
     egress: Arc<dyn Egress>,
+    audit: Arc<dyn AuditSink>,
 }
 
 impl Reach {
@@ -93,10 +99,22 @@ impl Reach {
         let environment = ChildEnvironment::of_this_process();
         Ok(Self {
             llm: Arc::new(LlmProviders::new(&providers, &world)?),
-            mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)),
+            mcp: Arc::new(
+                RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)
+                    .kept_by(ChildKeeper::this_program()),
+            ),
+            audit: audit_of(config, &egress, clock)?,
             egress,
         })
     }
+}
+
+fn audit_of(config: &HostConfig, egress: &Arc<dyn Egress>, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn AuditSink>> {
+    Ok(match config.audit.as_ref().map(|audit| &audit.target) {
+        None => Arc::new(DenyAudit),
+        Some(AuditTarget::File(path)) => Arc::new(FileAudit::new(path.clone())),
+        Some(AuditTarget::Http { url, headers }) => Arc::new(HttpAudit::new(url, headers, egress.clone(), clock.clone())?),
+    })
 }
 
 fn provider_settings(config: &HostConfig) -> BTreeMap<String, ProviderSettings> {
@@ -122,8 +140,12 @@ fn egress_of(config: &HostConfig) -> anyhow::Result<EgressPolicy> {
         _ => None,
     });
     let providers = config.providers.values().filter_map(|provider| provider.base_url.as_deref());
+    let audit = config.audit.iter().filter_map(|audit| match &audit.target {
+        AuditTarget::Http { url, .. } => Some(url.as_str()),
+        AuditTarget::File(_) => None,
+    });
     let mut rules = vec!["api.openai.com:443".to_owned()];
-    for url in servers.chain(providers) {
+    for url in servers.chain(providers).chain(audit) {
         let parsed = reqwest::Url::parse(url).with_context(|| format!("{url:?} is no address"))?;
         let host = parsed.host_str().with_context(|| format!("{url:?} names no host"))?;
         rules.push(format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443)));

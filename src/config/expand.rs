@@ -1,7 +1,7 @@
 //! Placeholders: `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `$${` for a literal `${`.
 //!
 //! Invariant: nothing unexpanded leaves the host, values are not expanded twice, and third-party text is never evaluated.
-//! Deliberately no JavaScript (nanobot evaluates `${…}` as code; see ARCHITECTURE).
+//! Deliberately no JavaScript: expressions stand only in the texts of `template`.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Variables {
         Ok(out)
     }
 
-    fn value_of<'a>(&'a self, expression: &'a str) -> Result<&'a str, ExpandError> {
+    pub(super) fn value_of<'a>(&'a self, expression: &'a str) -> Result<&'a str, ExpandError> {
         let (name, default) = match expression.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (expression, None),
@@ -90,7 +90,9 @@ pub enum ExpandError {
         text: String,
     },
     /// Not `${NAME}`, `${env:NAME}` or `${NAME:-default}`.
-    #[error("`${{{expression}}}` is not a variable name; accepted are ${{NAME}}, ${{env:NAME}} and ${{NAME:-default}}")]
+    #[error(
+        "`${{{expression}}}` is not a variable name; accepted are ${{NAME}}, ${{env:NAME}} and ${{NAME:-default}}; expressions may stand only in instructions, texts of `publish`, prompt templates and their arguments"
+    )]
     NotAName {
         /// What stands between the braces.
         expression: String,

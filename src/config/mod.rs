@@ -5,9 +5,11 @@
 
 mod audit;
 mod expand;
+mod hooks;
 mod load;
 mod model;
 mod resolve;
+mod template;
 
 /// Reads a duration as scenarios write it, `250ms`.
 pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroom_mocks::duration::DurationError> {
@@ -16,9 +18,11 @@ pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, greenroo
 
 pub use audit::{Weakness, weaknesses};
 pub use expand::{ExpandError, Variables};
+pub use hooks::{AgentHooks, AuditConfig, AuditTarget, HostHooks};
 pub use load::{ConfigError, config_schema, load_file, load_text, load_value};
 pub use model::*;
 pub use resolve::{
-    AgentConfig, AgentHooks, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, RetryPolicy, ScriptConfig,
-    ServerConfig, ServerKind,
+    AgentConfig, AgentSelection, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, InstructionSource, PublishTexts,
+    QuestionPolicy, RetryPolicy, ScriptConfig, ServerConfig, ServerKind,
 };
+pub use template::{Template, TemplateError, TemplatePart};

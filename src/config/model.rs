@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_harness::model::{HookModeSpec, PolicySpec};
+use greenroom_harness::model::{HookModeSpec, IsolationSpec, PolicySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,9 +70,9 @@ pub struct ConfigFile {
     /// Variables that `${NAME}` may use: name to description, or to an object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, EnvVariable>,
-    /// Hooks on messages of outside clients and sessions.
+    /// Hooks on sessions and messages of outside clients: `session`, `request`, `response`, each with parameters.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    #[schemars(with = "BTreeMap<String, StringList>")]
+    #[schemars(with = "BTreeMap<String, HookList>")]
     pub hooks: Map<String, Value>,
     /// LLM connectors.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -89,9 +89,54 @@ pub struct ConfigFile {
     /// Limits and switches (Greenroom).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
+    /// Where every exchange and what hooks said about it is written down (Greenroom).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
 }
 
-/// Hook targets: a string (split at commas), or a list of strings and objects.
+/// The audit stream: exactly one of `file` and `url`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Audit {
+    /// A file, one JSON record a line: a path, relative to the config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// An address that takes JSON arrays of records by POST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers for it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Most records that are sent at once (default 1000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// Longest wait of a record for others (default `5s`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush: Option<String>,
+    /// Most records that wait; the oldest are dropped, and counted (default 10000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<u32>,
+    /// Whether records hold bodies (default true).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bodies: Option<bool>,
+    /// Repeating what could not be delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<AuditRetry>,
+}
+
+/// Repeating what could not be delivered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct AuditRetry {
+    /// Repetitions after the first try (default 5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
+    /// Pause before the first, doubled each time up to a minute (default `1s`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<String>,
+}
+
+/// Hook targets: a string (split at commas), an object, or a list of strings and objects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum HookList {
@@ -99,6 +144,8 @@ pub enum HookList {
     One(String),
     /// One entry per hook.
     Many(Vec<HookEntry>),
+    /// One hook with its own options.
+    Single(HookObject),
 }
 
 /// One hook of a list.
@@ -129,6 +176,21 @@ pub struct HookObject {
     /// `enforce` (default) or `audit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<HookModeSpec>,
+    /// How it is asked and answers (default `envelope`).
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<HookTypeSpec>,
+}
+
+/// How a hook is asked and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookTypeSpec {
+    /// `{accept, mutated, message, reason}` in and out.
+    Envelope,
+    /// The message in, the new message out.
+    Mutate,
+    /// The message in, `{valid, reason?}` out.
+    Validate,
 }
 
 impl HookList {
@@ -140,8 +202,10 @@ impl HookList {
             timeout: None,
             fail_open: None,
             mode: None,
+            kind: None,
         };
         match self {
+            Self::Single(object) => vec![object],
             Self::One(text) => text.split(',').filter(|part| !part.trim().is_empty()).map(plain).collect(),
             Self::Many(entries) => entries
                 .into_iter()
@@ -166,7 +230,10 @@ pub struct Publish {
     pub version: Option<String>,
     /// `instructions` of the initialize result.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Instructions>,
+    /// A text for people that begin to talk to the host; in the initialize result's `_meta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub introduction: Option<Instructions>,
     /// Agents (or servers) that a client talks to.
     pub entrypoint: StringList,
     /// Servers whose tools are published.
@@ -258,9 +325,13 @@ pub struct Agent {
     /// What it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// System prompt.
+    /// System prompt: a text with `${…}`, or a prompt of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Instructions>,
+    /// What it may call: pattern to `allow` or `deny`; the last that matches decides.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "BTreeMap<String, Permission>")]
+    pub permissions: Map<String, Value>,
     /// `provider/model`. Without it (and without `connector`) the agent is hook-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -270,6 +341,9 @@ pub struct Agent {
     /// Hook script with `Create` and `Next`: a path, relative to the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// How far the script's calls are kept apart, if not as `policy.isolation` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// Servers whose tools it may use.
     pub mcp_servers: StringList,
     /// Single tools: `server[/tool][:alias]`.
@@ -291,10 +365,54 @@ pub struct Agent {
     /// Whether turns of one chat share a history (default true).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<bool>,
-    /// Hooks `config`, `request` and `response` of the agent.
+    /// Names of models that it stands for when a server asks for a sample.
+    pub aliases: StringList,
+    /// How dear it is, 0 to 1, for servers that ask for a sample; less is better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// How fast it is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// How clever it is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intelligence: Option<f64>,
+    /// Hooks `config`, `request` and `response` of its turns, and on messages to it: `method[?param=value]` to targets.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    #[schemars(with = "BTreeMap<String, StringList>")]
+    #[schemars(with = "BTreeMap<String, HookList>")]
     pub hooks: Map<String, Value>,
+}
+
+/// Instructions: a text, or a prompt of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Instructions {
+    /// A text with `${…}`.
+    Text(String),
+    /// A prompt, rendered when it is needed.
+    Prompt(PromptInstructions),
+}
+
+/// Instructions that are a prompt of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PromptInstructions {
+    /// The server.
+    pub mcp_server: String,
+    /// Its prompt; it must render to exactly one text message.
+    pub prompt: String,
+    /// Arguments, texts with `${…}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+}
+
+/// Whether an agent may call something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Permission {
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny,
 }
 
 /// A server.
@@ -325,6 +443,9 @@ pub struct McpServer {
     /// A script whose functions are the server's tools (Greenroom): a path, relative to the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// How far the script's calls are kept apart, if not as `policy.isolation` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
     /// Hooks on messages to and from this server: `method[?param=value]` to targets.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "BTreeMap<String, HookList>")]

@@ -5,17 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::isolate::Limits;
+use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
-use greenroom_boundary::trace::HookMode;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, HookModeSpec, PolicySpec, RetryOnly};
+use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec};
 use serde_json::{Map, Value};
 
-use super::{Agent, ConfigError, ConfigFile, LlmProvider, McpServer, Prompt, Publish, ToolOverride, Variables, parse_duration};
-use crate::hooks::{HookBinding, HookKey, HookOptions, HookTarget};
+use super::{
+    Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, Instructions, LlmProvider, McpServer, Prompt, Publish,
+    Template, ToolOverride, Variables, parse_duration,
+};
+use crate::agents::Permissions;
+use crate::hooks::{HookBinding, NoteMode};
 
 /// Built-in servers that a config may name without an entry.
 pub(crate) const BUILT_IN: [&str; 3] = ["nanobot.meta", "nanobot.system", "greenroom.prompts"];
@@ -31,14 +35,49 @@ pub struct HostConfig {
     pub providers: BTreeMap<ConnectorName, LlmProvider>,
     /// Prompts.
     pub prompts: BTreeMap<String, Prompt>,
+    /// The texts of the prompts.
+    pub templates: BTreeMap<String, Template>,
     /// What outside clients see.
     pub publish: Publish,
-    /// Message hooks of all servers.
+    /// The texts that outside clients see.
+    pub publish_texts: PublishTexts,
+    /// Message hooks of all servers and agents.
     pub hooks: Vec<HookDeclaration>,
+    /// Hooks on sessions and messages of outside clients.
+    pub host_hooks: HostHooks,
+    /// Where the audit stream goes.
+    pub audit: Option<AuditConfig>,
     /// Limits and switches.
     pub policy: HostPolicy,
     /// Values that must not be written down, by where they come from.
     pub secrets: BTreeMap<String, String>,
+}
+
+/// The texts that outside clients see.
+#[derive(Clone, Debug, Default)]
+pub struct PublishTexts {
+    /// `instructions` of the initialize result.
+    pub instructions: Option<InstructionSource>,
+    /// For people that begin to talk.
+    pub introduction: Option<InstructionSource>,
+}
+
+/// Instructions that are made when they are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstructionSource {
+    /// A text with `${…}`.
+    Text(Template),
+    /// A prompt of a server.
+    Prompt {
+        /// Where it is configured.
+        at: String,
+        /// The server.
+        server: ServerName,
+        /// Its prompt.
+        prompt: String,
+        /// The arguments.
+        args: BTreeMap<String, Template>,
+    },
 }
 
 /// An agent, resolved.
@@ -48,12 +87,18 @@ pub struct AgentConfig {
     pub description: Option<String>,
     /// Messages before the conversation.
     pub instructions: Vec<String>,
+    /// Where they come from at each turn, if not from the config alone.
+    pub instruction_source: Option<InstructionSource>,
+    /// What it may call; none allows everything.
+    pub permissions: Option<Arc<Permissions>>,
     /// Its connector; none means hook-only.
     pub connector: Option<ConnectorName>,
     /// The model's name at the provider.
     pub model: String,
     /// Hook script.
     pub script: Option<ScriptConfig>,
+    /// How far its calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
     /// Tool references `server[/tool][:alias]`.
     pub tools: Vec<String>,
     /// Agents that it may call as tools.
@@ -70,17 +115,21 @@ pub struct AgentConfig {
     pub chat: bool,
     /// Hooks of the turn.
     pub hooks: AgentHooks,
+    /// When it is chosen for a server's sampling.
+    pub selection: AgentSelection,
 }
 
-/// An agent's own hooks, in order.
-#[derive(Clone, Debug, Default)]
-pub struct AgentHooks {
-    /// When its config is made for a turn.
-    pub config: Vec<HookTarget>,
-    /// Before the model is asked.
-    pub request: Vec<HookTarget>,
-    /// After the model answered.
-    pub response: Vec<HookTarget>,
+/// What speaks for an agent when a server asks for a sample; the numbers lie between 0 and 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentSelection {
+    /// Names of models that it stands for.
+    pub aliases: Vec<String>,
+    /// How dear it is; less is better.
+    pub cost: Option<f64>,
+    /// How fast it is; more is better.
+    pub speed: Option<f64>,
+    /// How clever it is; more is better.
+    pub intelligence: Option<f64>,
 }
 
 /// Where a script comes from.
@@ -121,12 +170,14 @@ pub struct ServerConfig {
     pub tool_prefix: String,
     /// Deadline of a call of it, if not the policy's.
     pub timeout: Option<Duration>,
+    /// How far a script's calls are kept apart, if not as the policy says.
+    pub isolation: Option<Isolation>,
 }
 
 impl ServerConfig {
     /// A server without overrides.
     pub fn plain(kind: ServerKind) -> Self {
-        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None }
+        Self { kind, tool_overrides: BTreeMap::new(), tool_prefix: String::new(), timeout: None, isolation: None }
     }
 }
 
@@ -180,6 +231,30 @@ pub struct HostPolicy {
     pub max_model_calls: u32,
     /// Limits of hook scripts.
     pub script_limits: Limits,
+    /// Questions of servers.
+    pub questions: QuestionPolicy,
+    /// How much a result tells of what hooks changed.
+    pub note: NoteMode,
+}
+
+/// Who answers what servers ask, and how long it may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuestionPolicy {
+    /// `sampling/createMessage`; `None`: whoever can.
+    pub sampling: Option<SamplingSpec>,
+    /// `elicitation/create`.
+    pub elicitation: ElicitationSpec,
+    /// Roots besides the client's.
+    pub roots: Vec<String>,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+}
+
+impl Default for QuestionPolicy {
+    fn default() -> Self {
+        let timeout = Duration::from_mins(5);
+        Self { sampling: None, elicitation: ElicitationSpec::default(), roots: Vec::new(), timeout }
+    }
 }
 
 impl Default for HostPolicy {
@@ -194,6 +269,8 @@ impl Default for HostPolicy {
             delegation: DelegationPolicy { max_depth: 8, allow_cycles: false },
             max_model_calls: 16,
             script_limits: Limits::default(),
+            questions: QuestionPolicy::default(),
+            note: NoteMode::default(),
         }
     }
 }
@@ -202,11 +279,28 @@ impl Default for HostPolicy {
 const EVERYDAY: [&str; 10] =
     ["HOME", "USER", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "LANG", "HOSTNAME", "XDG_RUNTIME_DIR"];
 
-struct Resolver<'a> {
+pub(super) struct Resolver<'a> {
     name: &'a str,
-    base: &'a Path,
-    variables: Variables,
-    secrets: BTreeMap<String, String>,
+    pub(super) base: &'a Path,
+    pub(super) variables: Variables,
+    pub(super) secrets: BTreeMap<String, String>,
+}
+
+impl InstructionSource {
+    /// The text, if it is always the same.
+    pub fn fixed(&self) -> Option<&str> {
+        match self {
+            Self::Text(template) => template.fixed(),
+            Self::Prompt { .. } => None,
+        }
+    }
+
+    fn server(&self) -> Option<&ServerName> {
+        match self {
+            Self::Text(_) => None,
+            Self::Prompt { server, .. } => Some(server),
+        }
+    }
 }
 
 impl HostConfig {
@@ -217,6 +311,17 @@ impl HostConfig {
         resolver.guard_undeclared(file);
         let mut config =
             Self { prompts: file.prompts.clone(), publish: file.publish.clone().unwrap_or_default(), ..Self::default() };
+        for (prompt, entry) in &file.prompts {
+            let arguments: Vec<String> = entry.input.keys().cloned().collect();
+            let template = resolver.template(&format!("prompts.{prompt}.template"), &entry.template, &arguments)?;
+            config.templates.insert(prompt.clone(), template);
+        }
+        if let Some(publish) = &file.publish {
+            config.publish_texts = PublishTexts {
+                instructions: resolver.instructions("publish.instructions", publish.instructions.as_ref())?,
+                introduction: resolver.instructions("publish.introduction", publish.introduction.as_ref())?,
+            };
+        }
         for (provider, entry) in &file.llm_providers {
             config.providers.insert(ConnectorName::new(provider), resolver.provider(provider, entry)?);
         }
@@ -228,15 +333,17 @@ impl HostConfig {
             config.servers.entry(ServerName::new(built_in)).or_insert_with(|| ServerConfig::plain(ServerKind::BuiltIn));
         }
         for (agent, entry) in &file.agents {
-            config.agents.insert(AgentId::new(agent), resolver.agent(agent, entry)?);
+            let mut resolved = resolver.agent(agent, entry)?;
+            let (own, messages) = resolver.agent_hooks(agent, &entry.hooks)?;
+            resolved.hooks = own;
+            config.hooks.extend(messages);
+            config.agents.insert(AgentId::new(agent), resolved);
         }
         if let Some(policy) = &file.policy {
             config.policy.overlay(policy).map_err(|(at, message)| resolver.invalid(&format!("policy.{at}"), message))?;
         }
-        if let Some(key) = file.hooks.keys().next() {
-            return Err(resolver
-                .invalid(&format!("hooks.{key}"), "top-level hooks are not supported yet; put them on a server or an agent"));
-        }
+        config.host_hooks = resolver.host_hooks(&file.hooks)?;
+        config.audit = file.audit.as_ref().map(|audit| resolver.audit(audit)).transpose()?;
         config.secrets = std::mem::take(&mut resolver.secrets);
         config.check(name)?;
         Ok(config)
@@ -264,15 +371,30 @@ impl HostConfig {
                     return Err(invalid(format!("agents.{id}.agents"), self.unknown("agent", other.as_str())));
                 }
             }
-            let hooks = [&agent.hooks.config, &agent.hooks.request, &agent.hooks.response];
-            for target in hooks.into_iter().flatten() {
-                self.known(target.server.as_str()).map_err(|message| invalid(format!("agents.{id}.hooks"), message))?;
+            if let Some(server) = agent.instruction_source.as_ref().and_then(InstructionSource::server) {
+                self.known(server.as_str()).map_err(|message| invalid(format!("agents.{id}.instructions"), message))?;
+            }
+            for server in agent.permissions.iter().flat_map(|permissions| permissions.servers()) {
+                self.known(server).map_err(|message| invalid(format!("agents.{id}.permissions"), message))?;
+            }
+            for hook in agent.hooks.all() {
+                self.known(hook.target.server.as_str()).map_err(|message| invalid(format!("agents.{id}.hooks"), message))?;
             }
         }
         for hook in &self.hooks {
             let target = &hook.binding.target;
+            let section = if self.agents.contains_key(&AgentId::new(hook.server.as_str())) { "agents" } else { "mcpServers" };
             self.known(target.server.as_str())
-                .map_err(|message| invalid(format!("mcpServers.{}.hooks", hook.server), message))?;
+                .map_err(|message| invalid(format!("{section}.{}.hooks", hook.server), message))?;
+        }
+        for hook in self.host_hooks.session.iter().chain(&self.host_hooks.messages) {
+            self.known(hook.target.server.as_str()).map_err(|message| invalid("hooks".to_owned(), message))?;
+        }
+        let texts = [("instructions", &self.publish_texts.instructions), ("introduction", &self.publish_texts.introduction)];
+        for (key, text) in texts {
+            if let Some(server) = text.as_ref().and_then(InstructionSource::server) {
+                self.known(server.as_str()).map_err(|message| invalid(format!("publish.{key}"), message))?;
+            }
         }
         let published = self
             .publish
@@ -352,7 +474,7 @@ fn name_is_file(name: &str) -> bool {
 }
 
 impl Resolver<'_> {
-    fn invalid(&self, at: &str, message: impl Into<String>) -> ConfigError {
+    pub(super) fn invalid(&self, at: &str, message: impl Into<String>) -> ConfigError {
         ConfigError::Invalid { path: self.name.to_owned(), at: at.to_owned(), message: message.into() }
     }
 
@@ -429,6 +551,7 @@ impl Resolver<'_> {
             tool_overrides: entry.tool_overrides.clone(),
             tool_prefix: entry.tool_prefix.clone().unwrap_or_default(),
             timeout,
+            isolation: entry.isolation.map(Into::into),
         })
     }
 
@@ -483,44 +606,6 @@ impl Resolver<'_> {
         }
     }
 
-    fn message_hooks(&self, server: &str, hooks: &Map<String, Value>) -> Result<Vec<HookDeclaration>, ConfigError> {
-        let mut declared = Vec::new();
-        for (key, value) in hooks {
-            let at = format!("mcpServers.{server}.hooks.{key}");
-            let parsed = HookKey::parse(key).map_err(|error| self.invalid(&at, error.to_string()))?;
-            let list: super::HookList =
-                serde_json::from_value(value.clone()).map_err(|error| self.invalid(&at, error.to_string()))?;
-            for object in list.objects() {
-                let target = HookTarget::parse(&object.target).map_err(|error| self.invalid(&at, error.to_string()))?;
-                let options = self.hook_options(&at, &object)?;
-                let bindings = parsed.bindings(&target, options, u32::try_from(declared.len()).unwrap_or(u32::MAX));
-                declared
-                    .extend(bindings.into_iter().map(|binding| HookDeclaration { server: ServerName::new(server), binding }));
-            }
-        }
-        Ok(declared)
-    }
-
-    fn hook_options(&self, at: &str, object: &super::HookObject) -> Result<HookOptions, ConfigError> {
-        let timeout = match &object.timeout {
-            Some(text) => {
-                Some(parse_duration(text).map_err(|error| self.invalid(&format!("{at}.timeout"), error.to_string()))?)
-            }
-            None => None,
-        };
-        let mode = object.mode.map(|mode| match mode {
-            HookModeSpec::Enforce => HookMode::Enforce,
-            HookModeSpec::Audit => HookMode::Audit,
-        });
-        Ok(HookOptions { priority: object.priority, timeout, fail_open: object.fail_open, mode })
-    }
-
-    fn targets(&self, at: &str, value: &Value) -> Result<Vec<HookTarget>, ConfigError> {
-        let list: super::StringList =
-            serde_json::from_value(value.clone()).map_err(|error| self.invalid(at, error.to_string()))?;
-        list.entries().iter().map(|text| HookTarget::parse(text).map_err(|error| self.invalid(at, error.to_string()))).collect()
-    }
-
     fn agent(&self, id: &str, entry: &Agent) -> Result<AgentConfig, ConfigError> {
         let at = format!("agents.{id}");
         let (connector, model) = match (&entry.connector, entry.model.as_deref()) {
@@ -538,18 +623,19 @@ impl Resolver<'_> {
         }
         let mut tools = entry.tools.entries();
         tools.extend(entry.mcp_servers.entries());
-        let instructions = match &entry.instructions {
-            Some(text) => {
-                vec![self.variables.expand(text).map_err(|e| self.invalid(&format!("{at}.instructions"), e.to_string()))?]
-            }
-            None => Vec::new(),
-        };
+        let source = self.instructions(&format!("{at}.instructions"), entry.instructions.as_ref())?;
+        let fixed = source.as_ref().and_then(InstructionSource::fixed).map(str::to_owned);
+        let permissions = Permissions::parse(AgentId::new(id), &entry.permissions)
+            .map_err(|error| self.invalid(&format!("{at}.permissions"), error.to_string()))?;
         Ok(AgentConfig {
             description: entry.description.clone(),
-            instructions,
+            instruction_source: source.filter(|_| fixed.is_none()),
+            instructions: fixed.into_iter().collect(),
+            permissions: permissions.map(Arc::new),
             connector: connector.map(ConnectorName::new),
             model,
             script: entry.script.as_ref().map(|path| ScriptConfig::File(self.base.join(path))),
+            isolation: entry.isolation.map(Into::into),
             tools,
             agents: entry.agents.entries().into_iter().map(AgentId::new).collect(),
             tool_choice: entry.tool_choice.clone(),
@@ -557,23 +643,42 @@ impl Resolver<'_> {
             max_tokens: entry.max_tokens,
             params,
             chat: entry.chat.unwrap_or(true),
-            hooks: self.agent_hooks(&at, &entry.hooks)?,
+            hooks: AgentHooks::default(),
+            selection: self.selection(&at, entry)?,
         })
     }
 
-    fn agent_hooks(&self, at: &str, hooks: &Map<String, Value>) -> Result<AgentHooks, ConfigError> {
-        let mut resolved = AgentHooks::default();
-        for (key, value) in hooks {
-            let at = format!("{at}.hooks.{key}");
-            let targets = self.targets(&at, value)?;
-            match key.as_str() {
-                "config" => resolved.config = targets,
-                "request" => resolved.request = targets,
-                "response" => resolved.response = targets,
-                _ => return Err(self.invalid(&at, "an agent has the hooks `config`, `request` and `response`")),
+    fn selection(&self, at: &str, entry: &Agent) -> Result<AgentSelection, ConfigError> {
+        for (key, value) in [("cost", entry.cost), ("speed", entry.speed), ("intelligence", entry.intelligence)] {
+            if value.is_some_and(|value| !(0.0..=1.0).contains(&value)) {
+                return Err(self.invalid(&format!("{at}.{key}"), "it lies between 0 and 1"));
             }
         }
-        Ok(resolved)
+        let (cost, speed, intelligence) = (entry.cost, entry.speed, entry.intelligence);
+        Ok(AgentSelection { aliases: entry.aliases.entries(), cost, speed, intelligence })
+    }
+
+    fn template(&self, at: &str, text: &str, arguments: &[String]) -> Result<Template, ConfigError> {
+        Template::parse(self.name, at, text, &self.variables, arguments).map_err(|error| self.invalid(at, error.to_string()))
+    }
+
+    fn instructions(&self, at: &str, entry: Option<&Instructions>) -> Result<Option<InstructionSource>, ConfigError> {
+        Ok(match entry {
+            None => None,
+            Some(Instructions::Text(text)) => Some(InstructionSource::Text(self.template(at, text, &[])?)),
+            Some(Instructions::Prompt(prompt)) => {
+                let mut args = BTreeMap::new();
+                for (name, text) in &prompt.args {
+                    args.insert(name.clone(), self.template(&format!("{at}.args.{name}"), text, &[])?);
+                }
+                Some(InstructionSource::Prompt {
+                    at: at.to_owned(),
+                    server: ServerName::new(&prompt.mcp_server),
+                    prompt: prompt.prompt.clone(),
+                    args,
+                })
+            }
+        })
     }
 }
 
@@ -610,6 +715,15 @@ impl HostPolicy {
             self.delegation.allow_cycles = delegation.cycles == Some(CyclesSpec::Allow);
         }
         self.max_model_calls = spec.max_model_calls.unwrap_or(self.max_model_calls);
+        self.note = match spec.note {
+            None => self.note,
+            Some(NoteSpec::Content) => NoteMode::Content,
+            Some(NoteSpec::Meta) => NoteMode::Meta,
+            Some(NoteSpec::Off) => NoteMode::Off,
+        };
+        if let Some(isolation) = spec.isolation {
+            self.script_limits.isolation = isolation.into();
+        }
         if let Some(limits) = &spec.script_limits {
             if let Some(text) = &limits.wall {
                 self.script_limits.wall = duration("script_limits.wall", text)?;
@@ -621,6 +735,31 @@ impl HostPolicy {
                 self.script_limits.heap_bytes = (mib as usize) << 20;
             }
         }
+        self.questions.overlay(spec)?;
         Ok(())
+    }
+}
+
+impl QuestionPolicy {
+    fn overlay(&mut self, spec: &PolicySpec) -> Result<(), (&'static str, String)> {
+        self.sampling = spec.sampling.or(self.sampling);
+        self.elicitation = spec.elicitation.unwrap_or(self.elicitation);
+        if let Some(root) = spec.roots.iter().find(|root| !root.starts_with("file://")) {
+            return Err(("roots", format!("{root:?} is no root: write it as `file:///folder`")));
+        }
+        if !spec.roots.is_empty() {
+            self.roots.clone_from(&spec.roots);
+        }
+        if let Some(text) = &spec.question_timeout {
+            self.timeout = parse_duration(text).map_err(|error| ("question_timeout", error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+impl AgentSelection {
+    /// Whether the config says anything about when the agent is chosen.
+    pub fn is_given(&self) -> bool {
+        *self != Self::default()
     }
 }

@@ -12,6 +12,7 @@
   /** A copy of the request's metadata; `Create` may return more. */
   readonly metadata: Record<string, any>;
   readonly authorized: Authorized;
+  readonly servers: { readonly [name: string]: CtxServer };
   readonly mcp: CtxMcp;
   readonly agent: CtxAgent;
   readonly llm: CtxLlm;

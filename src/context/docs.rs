@@ -17,7 +17,8 @@ This page is generated from the table of operations in `src/context/table.rs` an
 run `UPDATE_DOCS=1 cargo test --test tidy`. `greenroom types > greenroom.d.ts` writes the same as TypeScript declarations. How
 hooks work, with examples and limits, is in [hooks-guide.md](hooks-guide.md).
 
-A function of a script gets `ctx` as its first argument in `Create` and `Next`. Operations of kind *now* answer at once.
+A function of a script gets `ctx` as its first argument in `Create` and `Next`, and as its second one, after the tool's
+arguments, in a script server. Operations of kind *now* answer at once.
 Operations of kind *waits* block the script (never the host) until the answer is there; each has a twin with `Async` at the
 end of its name that returns a promise. An error is thrown as an `Error` with a stable `code`; a wrong argument is a
 `TypeError` with code `ERR_ARGUMENT` that names the operation, the argument and the type it should have. `null` and
@@ -107,6 +108,11 @@ fn row(out: &mut String, part: &Part, operation: &Signature) {
         OpKind::Inline => "now",
         OpKind::Await => "waits",
     };
-    let signature = format!("ctx.{path}({parameters}): {returns}").replace('|', "\\|");
-    let _ = writeln!(out, "| `{signature}` | {kind} | {} | {text} |", decl.min_args);
+    let shown = path.replace('*', "NAME");
+    // What stands for the name is no argument.
+    let fewest = decl.min_args - usize::from(path.contains('*'));
+    let is_property = path.contains('*') && fewest == 0;
+    let arguments = if is_property { String::new() } else { format!("({parameters})") };
+    let signature = format!("ctx.{shown}{arguments}: {returns}").replace('|', "\\|");
+    let _ = writeln!(out, "| `{signature}` | {kind} | {fewest} | {text} |");
 }

@@ -16,7 +16,7 @@ use super::delta::DeltaAction;
 use super::output::{Author, SendError};
 use super::table::op_at;
 use super::verbs::{MemorySpace, Op, OutputVerb};
-use super::{Memory, agent_ops, llm_ops, mcp_ops, memory_ops};
+use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -116,7 +116,7 @@ impl ContextOps for HookContext {
             Op::Output(verb) => self.output(verb, &args)?,
             Op::Memory(space, verb) => memory_ops::run(self.memory(space, &args)?, self.core.drivers.clock.now(), verb, &args)?,
             Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, &args)?,
-            Op::Mcp(_) | Op::Agent(_) | Op::Llm(_) => {
+            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) => {
                 return Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)));
             }
         };
@@ -136,6 +136,7 @@ impl ContextOps for HookContext {
             let value = match op {
                 Op::Mcp(verb) => mcp_ops::run(&core, &cx, verb, &args).await?,
                 Op::Agent(verb) => agent_ops::run(&core, &cx, verb, &args, callback).await?,
+                Op::Facade(verb) => facade_ops::run(&core, &cx, verb, &args).await?,
                 Op::Llm(verb) => llm_ops::run(&core, &cx, verb, &args, callback).await?,
                 Op::Output(_) | Op::Memory(..) | Op::Trace(_) => {
                     return Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)));

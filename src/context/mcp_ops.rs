@@ -84,7 +84,7 @@ fn listed(args: &Arguments) -> Result<ServerName, OpError> {
     server(args)
 }
 
-fn failed(error: &CallError) -> OpError {
+pub(super) fn failed(error: &CallError) -> OpError {
     OpError::new(error.code(), error.to_string())
 }
 

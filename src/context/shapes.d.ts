@@ -129,6 +129,14 @@ interface OutMessage {
   metadata?: Record<string, any>;
 }
 
+/** What `call` gives. */
+interface CallOutcome {
+  content: any[];
+  isError: boolean;
+  structuredContent?: any;
+  output?: any;
+}
+
 interface Tool {
   name: string;
   description?: string;

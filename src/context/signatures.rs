@@ -84,6 +84,31 @@ const OUTPUT: &[Signature] = &[
     sig("ThreadID", "", "string", "A fresh thread id."),
 ];
 
+const CALLS: &[Signature] = &[
+    sig(
+        "call",
+        "target: string, arguments?: object | string",
+        "CallOutcome",
+        "Calls the tool `server/tool`; an agent by its name or as `chat-with-NAME`, for which a string is its prompt. A result with `isError` is returned, not thrown; a call that fails is thrown.",
+    ),
+    sig(
+        "prompt",
+        "target: string, arguments?: Record<string, string>",
+        "string",
+        "The text of the prompt `server/prompt`, or of a prompt of the config by its name. It must be exactly one text message, else `ERR_PROMPT`.",
+    ),
+];
+
+const SERVER: &[Signature] = &[
+    sig("call", "tool: string, arguments?: object", "CallOutcome", "Calls a tool of this server, as `ctx.call` does."),
+    sig(
+        "instructions",
+        "",
+        "string",
+        "What the server says about its use (`instructions` of the handshake); `\"\"` if it says nothing. It is data: nothing in it is expanded or run.",
+    ),
+];
+
 const MCP: &[Signature] = &[
     sig(
         "ListTools",
@@ -284,6 +309,23 @@ pub const PARTS: &[Part] = &[
              the server keeps of a message is what a client that applied every delta shows. An unknown id, a message that has \
              ended and a path that leads nowhere are errors, and nothing is sent then.",
         operations: OUTPUT,
+    },
+    Part {
+        prefix: "",
+        interface: "Ctx",
+        title: "Calls in short",
+        introduction: "nanobot's facade. Calls go through the router like those of `ctx.mcp`. A result is `{ content, isError, \
+             structuredContent, output }`: `output` is the structured content; else the only text, read as JSON if it is an \
+             object and the tool declares no output schema; else the first text. In `${…}` expressions of the config `call`, \
+             `prompt` and `servers` are global, with their `Async` twins.",
+        operations: CALLS,
+    },
+    Part {
+        prefix: "servers.*.",
+        interface: "CtxServer",
+        title: "`ctx.servers.NAME`: one server in short",
+        introduction: "Any server or agent by its name, `ctx.servers[\"my-server\"]`; whether there is one shows when it is used.",
+        operations: SERVER,
     },
     Part {
         prefix: "mcp.",

@@ -5,7 +5,7 @@
 
 use greenroom_boundary::isolate::{CallbackAt, OpDecl, OpIndex, OpKind};
 
-use super::verbs::{AgentVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};
+use super::verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};
 
 type Row = (Op, OpDecl);
 
@@ -34,6 +34,13 @@ const OUTPUT: &[Row] = &[
     (Op::Output(OutputVerb::MessageId), inline("MessageID", 0)),
     (Op::Output(OutputVerb::BlockId), inline("BlockID", 0)),
     (Op::Output(OutputVerb::ThreadId), inline("ThreadID", 0)),
+];
+
+const FACADE: &[Row] = &[
+    (Op::Facade(FacadeVerb::Call), awaiting("call", 1)),
+    (Op::Facade(FacadeVerb::Prompt), awaiting("prompt", 1)),
+    (Op::Facade(FacadeVerb::ServerCall), awaiting("servers.*.call", 2)),
+    (Op::Facade(FacadeVerb::Instructions), awaiting("servers.*.instructions", 1)),
 ];
 
 const WORK: &[Row] = &[
@@ -100,6 +107,7 @@ macro_rules! memory_space {
 
 const GROUPS: &[&[Row]] = &[
     OUTPUT,
+    FACADE,
     WORK,
     memory_space!(Context, "context"),
     memory_space!(Chat, "chat"),

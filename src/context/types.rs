@@ -16,19 +16,22 @@ const SHAPES: &str = include_str!("shapes.d.ts");
 /// The declarations, as text.
 pub fn declarations() -> String {
     let mut out = SHAPES.to_owned();
-    let mut written: Vec<&str> = Vec::new();
+    let mut written: Vec<(&str, &str)> = Vec::new();
     for part in PARTS {
-        if !written.contains(&part.interface) {
-            written.push(part.interface);
-            interface(&mut out, part);
+        // Spaces of memory share one interface; `Ctx` has two parts, which TypeScript merges.
+        let key = (part.interface, part.operations.first().map_or("", |operation| operation.name));
+        if !written.contains(&key) {
+            let is_first = written.iter().all(|(interface, _)| *interface != part.interface);
+            written.push(key);
+            interface(&mut out, part, is_first);
         }
     }
     out
 }
 
-fn interface(out: &mut String, part: &Part) {
+fn interface(out: &mut String, part: &Part, is_first: bool) {
     let _ = write!(out, "\n/** {} */\ninterface {} {{\n", part.title.replace('`', ""), part.interface);
-    if part.prefix.is_empty() {
+    if part.prefix.is_empty() && is_first {
         out.push_str(include_str!("ctx_fields.d.ts"));
     }
     for operation in part.operations {
@@ -39,10 +42,12 @@ fn interface(out: &mut String, part: &Part) {
 
 fn method(out: &mut String, part: &Part, operation: &Signature) {
     let Signature { name, parameters, returns, text } = operation;
-    let _ = write!(out, "  /** {text} */\n  {name}({parameters}): {returns};\n");
     let path = format!("{}{name}", part.prefix);
-    let waits = TABLE.iter().any(|decl| decl.path == path && decl.kind == OpKind::Await);
-    if waits {
+    let decl = TABLE.iter().find(|decl| decl.path == path);
+    let is_property = path.contains('*') && decl.is_some_and(|decl| decl.min_args == 1);
+    let form = if is_property { format!("readonly {name}") } else { format!("{name}({parameters})") };
+    let _ = write!(out, "  /** {text} */\n  {form}: {returns};\n");
+    if decl.is_some_and(|decl| decl.kind == OpKind::Await) {
         let _ = writeln!(out, "  {name}Async({parameters}): Promise<{returns}>;");
     }
 }

@@ -131,6 +131,19 @@ pub enum AgentVerb {
     Race,
 }
 
+/// A call in short form (nanobot's facade).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FacadeVerb {
+    /// Calls a tool or an agent by its target.
+    Call,
+    /// The text of a prompt by its target.
+    Prompt,
+    /// Calls a tool of a server.
+    ServerCall,
+    /// What a server says about its use.
+    Instructions,
+}
+
 /// An operation on models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LlmVerb {
@@ -198,6 +211,8 @@ pub enum Op {
     Mcp(McpVerb),
     /// On other agents.
     Agent(AgentVerb),
+    /// In short form.
+    Facade(FacadeVerb),
     /// On models.
     Llm(LlmVerb),
     /// On the trace that clients see.

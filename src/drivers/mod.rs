@@ -11,9 +11,11 @@
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
 //! | egress | [`EgressPolicy`] |
+//! | audit sink | [`audit::FileAudit`], [`audit::HttpAudit`] |
 //!
 //! [`FileWatch`] tells a person's edits; it is no boundary of the host, which never reads a file by itself twice.
 
+pub mod audit;
 mod clock;
 mod egress;
 mod entropy;

@@ -25,23 +25,12 @@ pub struct Catalogue {
 impl Catalogue {
     /// Collects what is published now; a server that fails is left out with a warning in the trace.
     pub async fn collect(core: &Arc<HostCore>, cx: &CallContext) -> Self {
-        let publish = &core.config.publish;
-        let mut references: Vec<String> = core.config.entry_agents().iter().map(ToString::to_string).collect();
-        references.extend(publish.mcp_servers.entries());
-        references.extend(publish.tools.entries());
-        if references.is_empty() {
-            references = external_servers(core);
-        }
-        Self::of(core, cx, &references, "tools/list").await
+        Self::of(core, cx, &tool_references(core), "tools/list").await
     }
 
     /// Collects the published prompts: those that `publish.prompts` names, else all of the config.
     pub async fn prompts(core: &Arc<HostCore>, cx: &CallContext) -> Self {
-        let named = core.config.publish.prompts.entries();
-        let own =
-            |name: String| if core.config.prompts.contains_key(&name) { format!("{PROMPTS_SERVER}/{name}") } else { name };
-        let references = if named.is_empty() { vec![PROMPTS_SERVER.to_owned()] } else { named.into_iter().map(own).collect() };
-        Self::of(core, cx, &references, "prompts/list").await
+        Self::of(core, cx, &prompt_references(core), "prompts/list").await
     }
 
     /// The servers are asked side by side; the order is that of the references.
@@ -98,4 +87,35 @@ fn parse(reference: &str) -> (ServerName, Option<&str>, Option<&str>) {
 pub(super) fn external_servers(core: &HostCore) -> Vec<String> {
     let external = core.config.servers.iter().filter(|(_, server)| matches!(server.kind, ServerKind::External(_)));
     external.map(|(name, _)| name.to_string()).collect()
+}
+
+fn tool_references(core: &HostCore) -> Vec<String> {
+    let publish = &core.config.publish;
+    let mut references: Vec<String> = core.config.entry_agents().iter().map(ToString::to_string).collect();
+    references.extend(publish.mcp_servers.entries());
+    references.extend(publish.tools.entries());
+    if references.is_empty() { external_servers(core) } else { references }
+}
+
+fn prompt_references(core: &HostCore) -> Vec<String> {
+    let named = core.config.publish.prompts.entries();
+    let own = |name: String| if core.config.prompts.contains_key(&name) { format!("{PROMPTS_SERVER}/{name}") } else { name };
+    if named.is_empty() { vec![PROMPTS_SERVER.to_owned()] } else { named.into_iter().map(own).collect() }
+}
+
+/// Servers whose resources are published.
+pub(super) fn resource_servers(core: &HostCore) -> Vec<String> {
+    let named = core.config.publish.resources.entries();
+    let nothing_published = core.config.agents.is_empty() && core.config.publish.mcp_servers.entries().is_empty();
+    if named.is_empty() && nothing_published { external_servers(core) } else { named }
+}
+
+/// Whether a list that clients see can change when a server says that its own has (`notifications/tools/list_changed`, …).
+pub(crate) fn publishes(core: &HostCore, server: &ServerName, notice: &str) -> bool {
+    let references = match notice {
+        "notifications/tools/list_changed" => tool_references(core),
+        "notifications/prompts/list_changed" => prompt_references(core),
+        _ => resource_servers(core),
+    };
+    references.iter().any(|reference| reference.split([':', '/']).next() == Some(server.as_str()))
 }

@@ -5,32 +5,44 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use greenroom_boundary::mcp::FrameDuplex;
-use greenroom_boundary::trace::{EventKind, Outcome};
+use greenroom_boundary::mcp::{Frame, FrameDuplex};
+use greenroom_boundary::trace::{Direction, EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
-use greenroom_wire::{ClientHello, IncomingRequest, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello};
-use serde_json::value::to_raw_value;
+use greenroom_wire::{
+    ClientHello, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello,
+};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::Catalogue;
-use super::catalogue::external_servers;
+use super::catalogue::{external_servers, resource_servers};
+use super::client::PeerClient;
 use crate::agents::{TurnTree, VIA_KEY};
-use crate::context::OutputStream;
+use crate::config::InstructionSource;
+use crate::context::{self, OutputStream};
 use crate::host::{Host, HostCore};
 use crate::router::{CallContext, CallError, ProgressSink, RawParams};
 use crate::sessions::RootSession;
 
 /// Serves one outside client until its connection ends. Traces call it `s1`, `s2`, …: its session id is a secret.
 pub async fn serve(host: &Host, duplex: FrameDuplex) {
+    serve_as(host, duplex, None).await;
+}
+
+/// Like [`serve`], with a name of the caller's choice for the session.
+pub async fn serve_as(host: &Host, duplex: FrameDuplex, name: Option<&str>) {
     let core = host.core();
     let root = core.begin_session();
-    let session_id = format!("s{}", root.id.0);
+    let session_id = name.map_or_else(|| format!("s{}", root.id.0), str::to_owned);
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
     let handler = Arc::new(Connection { host: host.clone(), root: root.clone(), session_id: session_id.clone() });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
     host.end_session(&root, &session_id).await;
 }
+
+/// Key in the initialize result's `_meta`: `publish.introduction`.
+const INTRODUCTION_KEY: &str = "greenroom/introduction";
 
 /// A request of an outside client, without its transport.
 pub struct OutsideCall {
@@ -59,7 +71,7 @@ pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError>
     let body = json!({"session": call.session, "params": call.params});
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
-    let result = Front { core, call }.dispatch().await;
+    let result = super::hooked::answer(Front { core, call }).await;
     if tracer.enabled() {
         let (outcome, body) = match &result {
             Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),
@@ -77,17 +89,17 @@ struct Connection {
     session_id: String,
 }
 
-struct Front {
-    core: Arc<HostCore>,
-    call: OutsideCall,
+pub(super) struct Front {
+    pub(super) core: Arc<HostCore>,
+    pub(super) call: OutsideCall,
 }
 
-fn encode(value: &impl serde::Serialize) -> Result<RawJson, RpcError> {
+pub(super) fn encode(value: &impl serde::Serialize) -> Result<RawJson, RpcError> {
     to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
 }
 
 impl Front {
-    fn context(&self) -> CallContext {
+    pub(super) fn context(&self) -> CallContext {
         let tree = TurnTree::new(OutputStream::new(self.core.drivers.tracer.clone(), None));
         let scope = Scope::new(self.call.id.clone());
         let session = self.core.session(&self.call.session);
@@ -96,9 +108,9 @@ impl Front {
         cx
     }
 
-    async fn dispatch(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn dispatch(&self) -> Result<RawJson, RpcError> {
         match self.call.method.as_str() {
-            "initialize" => self.initialize(),
+            "initialize" => self.initialize().await,
             "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
             "tools/call" => self.call_tool().await,
             "prompts/list" => self.list_prompts().await,
@@ -106,12 +118,16 @@ impl Front {
             "resources/list" => self.list_resources("resources").await,
             "resources/templates/list" => self.list_resources("resourceTemplates").await,
             "resources/read" => self.read_resource().await,
+            "resources/subscribe" => self.subscribe(true).await,
+            "resources/unsubscribe" => self.subscribe(false).await,
+            "completion/complete" => self.complete().await,
+            "logging/setLevel" => self.set_log_level().await,
             method => Err(RpcError::method_not_found(method)),
         }
     }
 
     /// An error as the client gets it: codes go out, internals to the log; what a server said may hold a secret of the config.
-    fn rpc(&self, error: &CallError) -> RpcError {
+    pub(super) fn rpc(&self, error: &CallError) -> RpcError {
         let mut rpc = error.to_rpc();
         if matches!(error, CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Inner { .. }) {
             let told = self.core.drivers.credentials.mask(&rpc.message);
@@ -122,7 +138,7 @@ impl Front {
         rpc
     }
 
-    fn initialize(&self) -> Result<RawJson, RpcError> {
+    async fn initialize(&self) -> Result<RawJson, RpcError> {
         let params = encode(&self.call.params)?;
         let hello = ClientHello::parse(Some(&params)).map_err(|error| RpcError::invalid_params(error.to_string()))?;
         let publish = &self.core.config.publish;
@@ -130,22 +146,36 @@ impl Front {
             "name": publish.name.as_deref().unwrap_or("greenroom"),
             "version": publish.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION")),
         });
-        let mut capabilities = json!({"tools": {"listChanged": false}});
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if !external_servers(&self.core).is_empty() {
+            capabilities["logging"] = json!({});
+        }
         if !self.core.config.prompts.is_empty() || !publish.prompts.entries().is_empty() {
-            capabilities["prompts"] = json!({"listChanged": false});
+            capabilities["prompts"] = json!({"listChanged": true});
+            capabilities["completions"] = json!({});
         }
         if !self.resource_servers().is_empty() {
-            capabilities["resources"] = json!({"subscribe": false, "listChanged": false});
+            capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
+            capabilities["completions"] = json!({});
         }
-        server_hello(negotiate(&hello.requested_version), &info, &capabilities, publish.instructions.as_deref())
-            .map_err(|error| RpcError::internal(error.to_string()))
+        let instructions = self.text(self.core.config.publish_texts.instructions.as_ref()).await?;
+        let hello = server_hello(negotiate(&hello.requested_version), &info, &capabilities, instructions.as_deref())
+            .map_err(|error| RpcError::internal(error.to_string()))?;
+        let Some(text) = self.text(self.core.config.publish_texts.introduction.as_ref()).await? else { return Ok(hello) };
+        let mut hello: Value = serde_json::from_str(hello.get()).map_err(|error| RpcError::internal(error.to_string()))?;
+        hello["_meta"] = json!({INTRODUCTION_KEY: text});
+        encode(&hello)
     }
 
-    fn resource_servers(&self) -> Vec<ServerName> {
-        let named = self.core.config.publish.resources.entries();
-        let nothing_published = self.core.config.agents.is_empty() && self.core.config.publish.mcp_servers.entries().is_empty();
-        let names = if named.is_empty() && nothing_published { external_servers(&self.core) } else { named };
-        names.into_iter().map(ServerName::new).collect()
+    /// A text of `publish`, made for this client.
+    async fn text(&self, source: Option<&InstructionSource>) -> Result<Option<String>, RpcError> {
+        let Some(source) = source else { return Ok(None) };
+        let made = context::instructions(&self.core, &self.context(), source).await;
+        made.map(Some).map_err(|error| self.rpc(&error.into()))
+    }
+
+    pub(super) fn resource_servers(&self) -> Vec<ServerName> {
+        resource_servers(&self.core).into_iter().map(ServerName::new).collect()
     }
 
     async fn call_tool(&self) -> Result<RawJson, RpcError> {
@@ -180,35 +210,6 @@ impl Front {
             Some(raw) => Ok(raw),
             None => encode(&output.value),
         }
-    }
-
-    async fn list_resources(&self, key: &str) -> Result<RawJson, RpcError> {
-        let cx = self.context();
-        let mut items = Vec::new();
-        for server in self.resource_servers() {
-            match self.core.router.list(&cx, &server, &self.call.method).await {
-                Ok(found) => items.extend(found),
-                Err(error) => {
-                    let reason = self.core.drivers.credentials.mask(&error.to_string());
-                    tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
-                }
-            }
-        }
-        encode(&json!({key: items}))
-    }
-
-    async fn read_resource(&self) -> Result<RawJson, RpcError> {
-        let params = &self.call.params;
-        let uri = params["uri"].as_str().ok_or_else(|| RpcError::invalid_params("`uri` is missing or no string"))?;
-        let cx = self.context();
-        let mut failure = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("no published server has the resource {uri}"));
-        for server in self.resource_servers() {
-            match self.core.router.read_resource(&cx, &server, params.clone(), self.call.raw.clone()).await {
-                Ok(output) => return output.raw.map_or_else(|| encode(&output.value), Ok),
-                Err(error) => failure = self.rpc(&error),
-            }
-        }
-        Err(failure)
     }
 
     async fn list_prompts(&self) -> Result<RawJson, RpcError> {
@@ -266,6 +267,9 @@ impl PeerHandler for Connection {
             Some(Value::Object(meta)) => meta.shift_remove("progressToken").filter(|token| !token.is_null()),
             _ => None,
         };
+        let peer = request.peer.clone();
+        let is_hello = request.method == "initialize";
+        let capabilities = params.get("capabilities").filter(|_| is_hello).cloned().unwrap_or_default();
         let call = OutsideCall {
             id: format!("{}/{}", self.session_id, request.id),
             root: self.root.clone(),
@@ -276,6 +280,39 @@ impl PeerHandler for Connection {
             cancel: request.cancel,
             progress: token.map(|token| progress(request.peer, token)),
         };
-        answer(&self.host, call).await
+        let answered = answer(&self.host, call).await;
+        if is_hello && answered.is_ok() {
+            self.root.introduce(Arc::new(PeerClient { peer, boundary: self.boundary(), capabilities }));
+        }
+        answered
+    }
+
+    fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _: &Frame) {
+        self.note(method, Direction::In, params);
+        if method == "notifications/roots/list_changed" {
+            self.host.core().router.tell(&self.root, method, params);
+        }
+    }
+
+    fn sending(&self, frame: &Frame) {
+        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
+            self.note(&method, Direction::Out, params.as_deref());
+        }
+    }
+}
+
+impl Connection {
+    fn boundary(&self) -> String {
+        format!("client.{}", self.session_id)
+    }
+
+    fn note(&self, method: &str, direction: Direction, params: Option<&RawValue>) {
+        let tracer = &self.host.core().drivers.tracer;
+        if tracer.enabled() {
+            let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+            let body = json!({"params": params});
+            let event = EventKind::Notification { boundary: self.boundary(), method: method.to_owned(), direction, body };
+            tracer.emit(&Scope::new(self.session_id.as_str()), None, event);
+        }
     }
 }

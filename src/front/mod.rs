@@ -4,7 +4,12 @@
 //! that came. Deliberately no transport here: a connection is a duplex of frames.
 
 mod catalogue;
+mod client;
 mod handler;
+mod hooked;
+mod resources;
+mod wishes;
 
 pub use catalogue::Catalogue;
-pub use handler::{OutsideCall, answer, serve};
+pub(crate) use catalogue::publishes;
+pub use handler::{OutsideCall, answer, serve, serve_as};

@@ -1,99 +1,21 @@
-//! Running a chain: each hook gets a fresh copy of the current message; its answer is checked, applied and traced.
+//! Running a chain: each hook gets a fresh copy of the current value; its answer is checked, applied and traced.
 //!
 //! Invariant: a mutator that fails ends the chain, as there is no final value to judge; what was not asked is traced as
 //! skipped. Validators all judge, and every refusal is reported: the first decides, the rest are attached. An audit hook's
 //! word is recorded, never applied. Deliberately no retry: a hook that fails has failed.
+
+use std::borrow::Borrow;
 
 use async_trait::async_trait;
 use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
 use greenroom_boundary::{AgentId, Scope, SpanId, Tracer};
 use serde_json::{Value, json};
 
-use super::answer::{self, Answer};
-use super::key::{HookBinding, HookForm, Side};
-use super::record::MutationRecord;
-
-/// A JSON-RPC message as hooks see it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    /// `tools/call`, …
-    pub method: String,
-    /// Parameters of the request, on both sides.
-    pub params: Value,
-    /// The result, on the response side.
-    pub result: Option<Value>,
-    /// The error, on the response side.
-    pub error: Option<Value>,
-}
-
-impl Message {
-    /// A request.
-    pub fn request(method: &str, params: Value) -> Self {
-        Self { method: method.to_owned(), params, result: None, error: None }
-    }
-
-    /// As JSON.
-    pub fn to_value(&self) -> Value {
-        let mut value = json!({"jsonrpc": "2.0", "method": self.method, "params": self.params});
-        for (key, part) in [("result", &self.result), ("error", &self.error)] {
-            if let Some(part) = part {
-                value[key] = part.clone();
-            }
-        }
-        value
-    }
-
-    /// Whether it is still a message of its method.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let field = match self.method.as_str() {
-            "tools/call" | "prompts/get" => "name",
-            "resources/read" => "uri",
-            _ => return Ok(()),
-        };
-        if !self.params.get(field).is_some_and(Value::is_string) {
-            return Err(format!("the new message is no valid {}: params.{field} is missing or no string", self.method));
-        }
-        if self.method == "tools/call" && self.params.get("arguments").is_some_and(|arguments| !arguments.is_object()) {
-            return Err("the new message is no valid tools/call: params.arguments is no object".to_owned());
-        }
-        Ok(())
-    }
-}
-
-/// A refusal, or a hook that failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct HookFailure {
-    /// `HOOK_REJECTED`, `HOOK_MALFORMED`, `HOOK_TIMEOUT`, or the code of what failed.
-    pub code: String,
-    /// Names the hook and says why.
-    pub message: String,
-    /// What other hooks of the chain said against the same message.
-    pub others: Vec<HookFailure>,
-}
-
-impl HookFailure {
-    /// One hook's failure.
-    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), others: Vec::new() }
-    }
-
-    /// The first failure, with the rest attached.
-    fn first_of(failures: Vec<Self>) -> Option<Self> {
-        let mut failures = failures.into_iter();
-        let mut first = failures.next()?;
-        first.others = failures.collect();
-        Some(first)
-    }
-
-    /// What the trace calls it: a limit of the hook's time is a timeout, whoever set it.
-    pub fn verdict(&self) -> HookVerdict {
-        match self.code.as_str() {
-            "HOOK_TIMEOUT" | "HOOK_WALL_LIMIT" | "HOOK_CPU_LIMIT" => HookVerdict::Timeout,
-            _ => HookVerdict::Error,
-        }
-    }
-}
+use super::binding::{HookBinding, HookForm, Side};
+use super::failure::HookFailure;
+use super::message::Message;
+use super::record::{HookStatus, MutationRecord};
+use super::subject::{self, Answer, Subject};
 
 /// Asks one hook.
 #[async_trait]
@@ -120,8 +42,8 @@ pub struct Exchange<'a> {
     pub depth: u32,
 }
 
+#[derive(Default)]
 struct Decision {
-    verdict: HookVerdict,
     patch: Option<Value>,
     reason: Option<String>,
     code: Option<String>,
@@ -131,22 +53,34 @@ impl Exchange<'_> {
     /// Runs one side of a chain and returns the message that goes on.
     pub async fn run(
         &self,
-        hooks: &[HookBinding],
+        hooks: &[impl Borrow<HookBinding> + Sync],
         side: Side,
         message: Message,
         record: &mut MutationRecord,
     ) -> Result<Message, HookFailure> {
-        let mut current = message;
+        self.run_phase(hooks, side.phase(), message, record).await
+    }
+
+    /// Runs a chain over anything that hooks look at and returns the value that goes on.
+    pub(crate) async fn run_phase<S: Subject>(
+        &self,
+        hooks: &[impl Borrow<HookBinding> + Sync],
+        phase: HookPhase,
+        value: S,
+        record: &mut MutationRecord,
+    ) -> Result<S, HookFailure> {
+        let mut current = value;
         let mut failures = Vec::new();
         let mut value_is_lost = false;
         for hook in hooks {
-            if side == Side::Response && hook.matcher.call_on_error.is_some_and(|wanted| wanted != current.error.is_some()) {
+            let hook: &HookBinding = hook.borrow();
+            if phase == HookPhase::Response && hook.matcher.call_on_error.is_some_and(|wanted| wanted != current.is_error()) {
                 continue;
             }
             if value_is_lost {
-                let skipped = Decision { verdict: HookVerdict::Skipped, patch: None, reason: None, code: None };
-                self.trace(hook, side, &current.method, skipped);
-            } else if let Err(failure) = self.step(hook, side, &mut current, record).await {
+                let method = current.method().to_owned();
+                self.decided(hook, phase, &method, HookVerdict::Skipped, Decision::default(), record);
+            } else if let Err(failure) = self.step(hook, phase, &mut current, record).await {
                 failures.push(failure);
                 value_is_lost = hook.form.is_mutator();
             }
@@ -154,50 +88,46 @@ impl Exchange<'_> {
         HookFailure::first_of(failures).map_or(Ok(current), Err)
     }
 
-    async fn step(
+    async fn step<S: Subject>(
         &self,
         hook: &HookBinding,
-        side: Side,
-        current: &mut Message,
+        phase: HookPhase,
+        current: &mut S,
         record: &mut MutationRecord,
     ) -> Result<(), HookFailure> {
+        let side = if phase == HookPhase::Response { Side::Response } else { Side::Request };
         let arguments = match hook.form {
-            HookForm::Envelope { .. } => json!({"accept": true, "mutated": false, "message": current.to_value(), "reason": ""}),
+            HookForm::Envelope { .. } => current.question(),
             HookForm::Mutate | HookForm::Validate => current.to_value(),
         };
+        let method = current.method().to_owned();
         let answer = match self.runner.ask(hook, arguments).await {
-            Ok(value) => answer::read(hook.form, side, current, value),
-            Err(failure) => return self.fail(hook, side, &current.method, failure),
+            Ok(value) => subject::read(hook.form, side, current, value),
+            Err(failure) => return self.fail(hook, phase, &method, failure, record),
         };
         match answer {
             Answer::Pass => {
-                let pass = Decision { verdict: HookVerdict::Unchanged, patch: None, reason: None, code: None };
-                self.trace(hook, side, &current.method, pass);
+                self.decided(hook, phase, &method, HookVerdict::Unchanged, Decision::default(), record);
                 Ok(())
             }
-            Answer::Mutate { message, reason } => {
-                let patch = json!(json_patch::diff(&current.to_value(), &message.to_value()));
-                let decision =
-                    Decision { verdict: HookVerdict::Mutated, patch: Some(patch.clone()), reason: reason.clone(), code: None };
-                self.trace(hook, side, &current.method, decision);
+            Answer::Mutate { value, reason } => {
+                let patch = json!(json_patch::diff(&current.to_value(), &value.to_value()));
                 if hook.mode == HookMode::Enforce {
                     match side {
-                        Side::Request => record.note_request(&hook.id, reason, patch),
-                        Side::Response => record.note_response(&hook.id, reason, patch),
+                        Side::Request => record.note_request(&hook.id, reason.clone(), patch.clone()),
+                        Side::Response => record.note_response(&hook.id, reason.clone(), patch.clone()),
                     }
-                    *current = *message;
+                    *current = *value;
                 }
+                let decision = Decision { patch: Some(patch), reason, code: None };
+                self.decided(hook, phase, &method, HookVerdict::Mutated, decision, record);
                 Ok(())
             }
             Answer::Reject { reason } => {
-                let text = format!("hook {} rejected message: {reason}", hook.id);
-                let decision = Decision {
-                    verdict: HookVerdict::Rejected,
-                    patch: None,
-                    reason: Some(reason),
-                    code: Some("HOOK_REJECTED".to_owned()),
-                };
-                self.trace(hook, side, &current.method, decision);
+                let text = format!("hook {} rejected {}: {reason}", hook.id, told(current));
+                let code = Some("HOOK_REJECTED".to_owned());
+                let decision = Decision { patch: None, reason: Some(reason), code };
+                self.decided(hook, phase, &method, HookVerdict::Rejected, decision, record);
                 match hook.mode {
                     HookMode::Enforce => Err(HookFailure::new("HOOK_REJECTED", text)),
                     HookMode::Audit => Ok(()),
@@ -205,35 +135,67 @@ impl Exchange<'_> {
             }
             Answer::Malformed { message } => {
                 let failure = HookFailure::new("HOOK_MALFORMED", format!("hook {}: {message}", hook.id));
-                self.fail(hook, side, &current.method, failure)
+                self.fail(hook, phase, &method, failure, record)
             }
         }
     }
 
-    fn fail(&self, hook: &HookBinding, side: Side, method: &str, failure: HookFailure) -> Result<(), HookFailure> {
+    fn fail(
+        &self,
+        hook: &HookBinding,
+        phase: HookPhase,
+        method: &str,
+        failure: HookFailure,
+        record: &mut MutationRecord,
+    ) -> Result<(), HookFailure> {
         let (reason, code) = (Some(failure.message.clone()), Some(failure.code.clone()));
-        let decision = Decision { verdict: failure.verdict(), patch: None, reason, code };
-        self.trace(hook, side, method, decision);
+        self.decided(hook, phase, method, failure.verdict(), Decision { patch: None, reason, code }, record);
         if hook.fail_open || hook.mode == HookMode::Audit { Ok(()) } else { Err(failure) }
     }
 
-    fn trace(&self, hook: &HookBinding, side: Side, method: &str, decision: Decision) {
+    fn decided(
+        &self,
+        hook: &HookBinding,
+        phase: HookPhase,
+        method: &str,
+        verdict: HookVerdict,
+        decision: Decision,
+        record: &mut MutationRecord,
+    ) {
+        record.note_status(|| HookStatus {
+            phase,
+            method: method.to_owned(),
+            hook: hook.id.clone(),
+            target: hook.target.to_string(),
+            mode: hook.mode,
+            verdict,
+            patch: decision.patch.clone(),
+            reason: decision.reason.clone(),
+        });
+        if !self.tracer.enabled() {
+            return;
+        }
         let event = EventKind::Hook {
             hook: hook.id.clone(),
             of: self.span,
             boundary: self.boundary.to_owned(),
             method: method.to_owned(),
-            phase: match side {
-                Side::Request => HookPhase::Request,
-                Side::Response => HookPhase::Response,
-            },
+            phase,
             mode: hook.mode,
-            verdict: decision.verdict,
+            verdict,
             patch: decision.patch,
             reason: decision.reason,
             code: decision.code,
             depth: self.depth,
         };
         self.tracer.emit(self.scope, self.agent, event);
+    }
+}
+
+/// `message` (nanobot's word), `the turn`.
+fn told(subject: &impl Subject) -> String {
+    match subject.noun() {
+        "message" => "message".to_owned(),
+        noun => format!("the {noun}"),
     }
 }

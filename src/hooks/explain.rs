@@ -5,23 +5,34 @@
 
 pub mod dry_run;
 
-use greenroom_boundary::ServerName;
 use greenroom_boundary::trace::HookMode;
+use greenroom_boundary::{AgentId, ServerName};
 use greenroom_harness::model::glob;
 use serde::Serialize;
 
-use super::{HookBinding, HookForm, HookTable, Side};
+use super::{Chain, HookBinding, HookForm, HookKey, HookKeyError, HookTable, Side};
 use crate::config::{HostConfig, ServerKind};
 use crate::router::{did_you_mean, nearest, upstream_name};
+
+/// Where messages pass hooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Between the host and a server, built-in one or agent.
+    Server(ServerName),
+    /// Between an outside client and the host.
+    Host,
+}
 
 /// A call that hooks are explained for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The server, built-in one or agent.
-    pub server: ServerName,
-    /// The tool, as the host shows it.
+    /// Where it passes.
+    pub place: Place,
+    /// Its method.
+    pub method: String,
+    /// The tool, prompt or resource, as the host shows it.
     pub tool: String,
-    /// The tool's name at the server: what hooks see.
+    /// Its name at the server: what hooks see.
     pub upstream: String,
 }
 
@@ -50,6 +61,9 @@ pub enum ExplainError {
         /// The tool.
         tool: String,
     },
+    /// A method that no hook sees.
+    #[error(transparent)]
+    Method(#[from] HookKeyError),
 }
 
 impl ExplainError {
@@ -59,37 +73,61 @@ impl ExplainError {
             Self::Call { .. } => "EXPLAIN_CALL",
             Self::Server { .. } => "CALL_UNKNOWN_SERVER",
             Self::Hidden { .. } => "CALL_UNKNOWN_TOOL",
+            Self::Method(error) => error.code(),
         }
     }
 }
 
 impl Call {
-    /// Reads `server/tool`; both must be names of the config.
+    /// Reads `server/tool`, a call of a tool; both must be names of the config.
     pub fn parse(config: &HostConfig, text: &str) -> Result<Self, ExplainError> {
         let named = text.split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty());
         let (name, tool) = named.ok_or_else(|| ExplainError::Call { text: text.to_owned() })?;
+        Self::to_server(config, name, METHOD, tool)
+    }
+
+    /// A message to or from a server or agent of the config.
+    pub fn to_server(config: &HostConfig, name: &str, method: &str, tool: &str) -> Result<Self, ExplainError> {
+        HookKey::parse(method)?;
         let server = ServerName::new(name);
         let is_agent = config.agents.keys().any(|agent| agent.as_str() == name);
         let upstream = match config.servers.get(&server) {
-            Some(own) => upstream_name(own, tool)
+            Some(own) if method == METHOD => upstream_name(own, tool)
                 .ok_or_else(|| ExplainError::Hidden { server: name.to_owned(), tool: tool.to_owned() })?,
+            Some(_) => tool.to_owned(),
             None if is_agent => tool.to_owned(),
             None => {
                 let names = config.servers.keys().map(ServerName::as_str).chain(config.agents.keys().map(|id| id.as_str()));
                 return Err(ExplainError::Server { name: name.to_owned(), hint: did_you_mean(nearest(name, names)) });
             }
         };
-        Ok(Self { server, tool: tool.to_owned(), upstream })
+        Ok(Self { place: Place::Server(server), method: method.to_owned(), tool: tool.to_owned(), upstream })
+    }
+
+    /// A message of an outside client.
+    pub fn to_host(method: &str, name: &str) -> Result<Self, ExplainError> {
+        HookKey::parse(method)?;
+        Ok(Self { place: Place::Host, method: method.to_owned(), tool: name.to_owned(), upstream: name.to_owned() })
     }
 
     /// The boundary that it crosses.
     pub fn boundary(&self, config: &HostConfig) -> String {
-        let kind = match config.servers.get(&self.server).map(|server| &server.kind) {
+        let Place::Server(server) = &self.place else { return "host".to_owned() };
+        let kind = match config.servers.get(server).map(|server| &server.kind) {
             Some(ServerKind::External(_)) => "mcp",
             Some(_) => "server",
             None => "agent",
         };
-        format!("{kind}.{}", self.server)
+        format!("{kind}.{server}")
+    }
+
+    /// The hooks that look at it.
+    pub(super) fn chain(&self, config: &HostConfig) -> Chain {
+        let table = HookTable::of(config);
+        match &self.place {
+            Place::Server(server) => table.chain(server, &self.method, &self.upstream, &[]),
+            Place::Host => table.host_chain(&self.method, &self.upstream),
+        }
     }
 }
 
@@ -129,10 +167,13 @@ pub struct NotAsked {
 pub struct Explanation {
     /// The boundary that the call crosses.
     pub boundary: String,
-    /// Always `tools/call`.
-    pub method: &'static str,
-    /// The tool's name as hooks see it.
+    /// Its method.
+    pub method: String,
+    /// The tool's name as hooks see it; an agent's, for a turn.
     pub name: String,
+    /// Hooks of the session, or of the agent's config, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Asked>,
     /// Before the call is sent, in this order.
     pub request: Vec<Asked>,
     /// After the answer came, in this order.
@@ -141,19 +182,52 @@ pub struct Explanation {
     pub not_asked: Vec<NotAsked>,
 }
 
+/// What `server/tool` calls.
 pub(super) const METHOD: &str = "tools/call";
 
 /// Explains a call.
 pub fn explain(config: &HostConfig, call: &Call) -> Explanation {
-    let chain = HookTable::new(&config.hooks).chain(&call.server, METHOD, &call.upstream, &[]);
+    let chain = call.chain(config);
+    let session = if call.place == Place::Host && call.method == "initialize" { &config.host_hooks.session[..] } else { &[] };
     Explanation {
         boundary: call.boundary(config),
-        method: METHOD,
+        method: call.method.clone(),
         name: call.upstream.clone(),
-        request: chain.request.iter().map(asked).collect(),
-        response: chain.response.iter().map(asked).collect(),
+        before: session.iter().map(asked).collect(),
+        request: chain.request.iter().map(|hook| asked(hook)).collect(),
+        response: chain.response.iter().map(|hook| asked(hook)).collect(),
         not_asked: not_asked(config, call),
     }
+}
+
+/// Explains the turns of an agent.
+pub fn explain_turns(config: &HostConfig, id: &str) -> Result<Explanation, ExplainError> {
+    let names = || config.agents.keys().map(AgentId::as_str);
+    let agent = config
+        .agents
+        .get(&AgentId::new(id))
+        .ok_or_else(|| ExplainError::Server { name: id.to_owned(), hint: did_you_mean(nearest(id, names())) })?;
+    let mut not_asked: Vec<NotAsked> = Vec::new();
+    let mut say = |hook: &HookBinding, why: String| not_asked.push(NotAsked { hook: hook.id.clone(), why });
+    for (other, agent) in config.agents.iter().filter(|(other, _)| other.as_str() != id) {
+        agent.hooks.all().for_each(|hook| say(hook, format!("it is a hook of the agent {other}")));
+    }
+    for declared in &config.hooks {
+        say(&declared.binding, format!("it looks at messages of {}, not at turns", declared.server));
+    }
+    for hook in config.host_hooks.session.iter().chain(&config.host_hooks.messages) {
+        say(hook, "it is a hook of the host: it looks at outside clients".to_owned());
+    }
+    not_asked.dedup();
+    Ok(Explanation {
+        boundary: format!("agent.{id}"),
+        method: "turn".to_owned(),
+        name: id.to_owned(),
+        before: agent.hooks.config.iter().map(asked).collect(),
+        request: agent.hooks.request.iter().map(asked).collect(),
+        response: agent.hooks.response.iter().map(asked).collect(),
+        not_asked,
+    })
 }
 
 fn asked(hook: &HookBinding) -> Asked {
@@ -189,29 +263,42 @@ fn not_asked(config: &HostConfig, call: &Call) -> Vec<NotAsked> {
             .hooks
             .iter()
             .any(|other| other.server == declared.server && other.binding.side != hook.side && other_side(&other.binding));
-        match mismatch(declared.server.as_str(), hook, call) {
+        let elsewhere = match &call.place {
+            Place::Server(server) if *server == declared.server => None,
+            _ => Some(format!("it looks at messages of {}", declared.server)),
+        };
+        match elsewhere.or_else(|| mismatch(hook, call)) {
             Some(why) => say(&hook.id, why),
             None if !both && matches!(hook.form, HookForm::Envelope { .. }) => say(&hook.id, one_side(hook.side)),
             None => {}
         }
     }
+    let at_host = call.place == Place::Host;
+    for hook in &config.host_hooks.messages {
+        let elsewhere = (!at_host).then(|| "it is a hook of the host: it looks at messages of outside clients".to_owned());
+        if let Some(why) = elsewhere.or_else(|| mismatch(hook, call)) {
+            say(&hook.id, why);
+        }
+    }
+    if !at_host || call.method != "initialize" {
+        for hook in &config.host_hooks.session {
+            say(&hook.id, "it is a `session` hook: it looks at `initialize` of outside clients".to_owned());
+        }
+    }
     for (id, agent) in &config.agents {
-        for (when, targets) in
+        for (when, hooks) in
             [("config", &agent.hooks.config), ("request", &agent.hooks.request), ("response", &agent.hooks.response)]
         {
-            for target in targets {
-                say(&target.to_string(), format!("it is the `{when}` hook of the agent {id}: it sees turns, not messages"));
+            for hook in hooks {
+                say(&hook.id, format!("it is the `{when}` hook of the agent {id}: it sees turns, not messages"));
             }
         }
     }
     all
 }
 
-fn mismatch(server: &str, hook: &HookBinding, call: &Call) -> Option<String> {
-    if server != call.server.as_str() {
-        return Some(format!("it looks at messages of {server}"));
-    }
-    if let Some(method) = hook.matcher.method.as_ref().filter(|method| !glob(method, METHOD)) {
+fn mismatch(hook: &HookBinding, call: &Call) -> Option<String> {
+    if let Some(method) = hook.matcher.method.as_ref().filter(|method| !glob(method, &call.method)) {
         return Some(format!("it looks at {method}"));
     }
     let name = hook.matcher.name.as_ref().filter(|name| !glob(name, &call.upstream))?;

@@ -4,137 +4,33 @@
 //! regular expressions: `*` and `?` are enough to read at a glance.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
-use greenroom_boundary::trace::HookMode;
-use greenroom_boundary::{ServerName, ToolName};
-
+use greenroom_boundary::trace::{HookMode, HookPhase};
 use greenroom_harness::model::glob;
 
+use super::binding::{HookBinding, HookForm, HookTarget, Matcher, Side};
+use super::method;
 use crate::config::parse_duration;
 
 /// Longest run of a hook that does not say otherwise.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The methods whose messages pass through hooks.
-const HOOKED: [&str; 9] = [
-    "tools/call",
-    "prompts/get",
-    "resources/read",
-    "tools/list",
-    "prompts/list",
-    "resources/list",
-    "resources/templates/list",
-    "initialize",
-    "notifications/initialized",
-];
+/// What every key may say.
+const ANY: [&str; 4] = ["priority", "timeout", "failOpen", "mode"];
+/// What else a key of messages may say.
+const MESSAGE: [&str; 4] = ["name", "direction", "callOnError", "method"];
 
-/// Side of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
-    /// Before it is sent.
-    Request,
-    /// After the answer came.
-    Response,
-}
-
-/// How a hook is asked and how its answer is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HookForm {
-    /// nanobot's: `{accept, mutated, message, reason}` in and out.
-    Envelope {
-        /// Without `!mutate:`.
-        may_mutate: bool,
-    },
-    /// The message in, the new message out.
+/// How a hook is asked, as the object form says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HookType {
+    /// `{accept, mutated, message, reason}` in and out.
+    #[default]
+    Envelope,
+    /// The value in, the new value out.
     Mutate,
-    /// The message in, `{valid, reason?}` out.
+    /// The value in, `{valid, reason?}` out.
     Validate,
-}
-
-impl HookForm {
-    /// Whether it runs among the mutators, before all validators.
-    pub fn is_mutator(self) -> bool {
-        matches!(self, Self::Mutate | Self::Envelope { may_mutate: true })
-    }
-}
-
-/// A hook's `server/tool`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookTarget {
-    /// The server.
-    pub server: ServerName,
-    /// Its tool.
-    pub tool: ToolName,
-    /// Without `!mutate:`.
-    pub may_mutate: bool,
-}
-
-impl HookTarget {
-    /// Parses `server/tool` or `!mutate:server/tool`.
-    pub fn parse(text: &str) -> Result<Self, HookKeyError> {
-        let (reference, may_mutate) = match text.strip_prefix("!mutate:") {
-            Some(reference) => (reference, false),
-            None => (text, true),
-        };
-        match reference.split_once('/') {
-            Some((server, tool)) if !server.is_empty() && !tool.is_empty() && !server.starts_with('!') => {
-                Ok(Self { server: ServerName::new(server), tool: ToolName::new(tool), may_mutate })
-            }
-            _ => Err(HookKeyError::Target { text: text.to_owned() }),
-        }
-    }
-}
-
-impl fmt::Display for HookTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.server, self.tool)
-    }
-}
-
-/// Which messages a hook looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matcher {
-    /// The method, with `*` for any text; `None` is every method.
-    pub method: Option<String>,
-    /// Tool or prompt name, or resource URI, with `*` for any text and `?` for any character.
-    pub name: Option<String>,
-    /// On the response side: only answers with (`true`) or without (`false`) an error.
-    pub call_on_error: Option<bool>,
-}
-
-impl Matcher {
-    /// Whether it looks at a message of this method and name.
-    pub fn matches(&self, method: &str, name: &str) -> bool {
-        let fits = |wanted: &Option<String>, text: &str| wanted.as_deref().is_none_or(|pattern| glob(pattern, text));
-        fits(&self.method, method) && fits(&self.name, name)
-    }
-}
-
-/// A hook, ready to be put into a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookBinding {
-    /// Its name in the trace.
-    pub id: String,
-    /// What is called.
-    pub target: HookTarget,
-    /// Which messages it looks at.
-    pub matcher: Matcher,
-    /// Side of the exchange.
-    pub side: Side,
-    /// How it is asked.
-    pub form: HookForm,
-    /// Whether its word counts.
-    pub mode: HookMode,
-    /// Lower runs earlier.
-    pub priority: i32,
-    /// Position of its declaration; breaks ties.
-    pub declared: u32,
-    /// Longest run.
-    pub timeout: Duration,
-    /// Let the message pass if it fails.
-    pub fail_open: bool,
 }
 
 /// What the object form of a hook says besides its target; it wins over the key's parameters.
@@ -148,6 +44,8 @@ pub struct HookOptions {
     pub fail_open: Option<bool>,
     /// Whether its word counts.
     pub mode: Option<HookMode>,
+    /// How it is asked.
+    pub form: HookType,
 }
 
 /// A parsed `method[?param=value&…]`.
@@ -161,33 +59,96 @@ pub struct HookKey {
     mode: HookMode,
 }
 
+/// A key among the hooks of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostHookKey {
+    /// `session`.
+    Session(HookKey),
+    /// `request` or `response`: messages of outside clients.
+    Message(HookKey),
+}
+
+/// A key among the hooks of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentHookKey {
+    /// `config`, `request` or `response` of its turns.
+    Turn(HookPhase, HookKey),
+    /// Messages to the agent as a server.
+    Message(HookKey),
+}
+
 impl HookKey {
-    /// Parses a key. Without `direction` the hook looks at both sides.
+    /// Parses a key of messages. Without `direction` the hook looks at both sides.
     pub fn parse(text: &str) -> Result<Self, HookKeyError> {
-        let (method, query) = text.split_once('?').unwrap_or((text, ""));
+        let (method, query) = split(text);
         if method.is_empty() {
             return Err(HookKeyError::NoMethod { text: text.to_owned() });
         }
-        if !HOOKED.iter().any(|hooked| glob(method, hooked)) {
-            return Err(HookKeyError::Method { method: method.to_owned() });
+        method::check(method)?;
+        let mut key = Self::over(&[Side::Request, Side::Response]);
+        key.matcher.method = (method != "*").then(|| method.to_owned());
+        key.read(query, &[&MESSAGE[..], &ANY[..]].concat())?;
+        if key.matcher.method.as_deref().is_some_and(method::is_notice) {
+            match key.sides.as_slice() {
+                [Side::Response] => return Err(HookKeyError::NoAnswer { method: method.to_owned() }),
+                _ => key.sides = vec![Side::Request],
+            }
         }
-        let mut key = Self {
-            matcher: Matcher { method: (method != "*").then(|| method.to_owned()), name: None, call_on_error: None },
-            sides: vec![Side::Request, Side::Response],
+        Ok(key)
+    }
+
+    /// Parses a key of the host's own hooks: `session`, `request` or `response`.
+    pub fn parse_host(text: &str) -> Result<HostHookKey, HookKeyError> {
+        let (name, query) = split(text);
+        let (side, more): (Side, &[&str]) = match name {
+            "session" => (Side::Request, &[]),
+            "request" => (Side::Request, &["name", "method"]),
+            "response" => (Side::Response, &["name", "method", "callOnError"]),
+            _ => return Err(HookKeyError::Host { name: name.to_owned() }),
+        };
+        let mut key = Self::over(&[side]);
+        key.read(query, &[more, &ANY[..]].concat())?;
+        Ok(if name == "session" { HostHookKey::Session(key) } else { HostHookKey::Message(key) })
+    }
+
+    /// Parses a key of an agent's hooks: `config`, `request`, `response` of its turns, or one of messages.
+    pub fn parse_agent(text: &str) -> Result<AgentHookKey, HookKeyError> {
+        let (name, query) = split(text);
+        let (phase, side) = match name {
+            "config" => (HookPhase::Config, Side::Request),
+            "request" => (HookPhase::Request, Side::Request),
+            "response" => (HookPhase::Response, Side::Response),
+            _ => return Self::parse(text).map(AgentHookKey::Message),
+        };
+        let mut key = Self::over(&[side]);
+        key.read(query, &ANY)?;
+        Ok(AgentHookKey::Turn(phase, key))
+    }
+
+    fn over(sides: &[Side]) -> Self {
+        Self {
+            matcher: Matcher::default(),
+            sides: sides.to_vec(),
             priority: 0,
             timeout: DEFAULT_TIMEOUT,
             fail_open: false,
             mode: HookMode::Enforce,
-        };
+        }
+    }
+
+    fn read(&mut self, query: &str, known: &[&str]) -> Result<(), HookKeyError> {
         let mut seen = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (param, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !known.contains(&param) {
+                return Err(HookKeyError::Param { param: param.to_owned(), known: known.join(", ") });
+            }
             if seen.insert(param, value).is_some() {
                 return Err(HookKeyError::Repeated { param: param.to_owned() });
             }
-            key.set(param, value)?;
+            self.set(param, value)?;
         }
-        Ok(key)
+        Ok(())
     }
 
     fn set(&mut self, param: &str, value: &str) -> Result<(), HookKeyError> {
@@ -195,6 +156,7 @@ impl HookKey {
         let flag = || value.parse::<bool>().map_err(|_| wrong());
         match param {
             "name" => self.matcher.name = Some(value.to_owned()),
+            "method" => self.narrow(value)?,
             "direction" => {
                 self.sides = match value {
                     "request" => vec![Side::Request],
@@ -206,23 +168,38 @@ impl HookKey {
             "priority" => self.priority = value.parse().map_err(|_| wrong())?,
             "timeout" => self.timeout = parse_duration(value).map_err(|_| wrong())?,
             "failOpen" => self.fail_open = flag()?,
-            "mode" => {
+            _ => {
                 self.mode = match value {
                     "enforce" => HookMode::Enforce,
                     "audit" => HookMode::Audit,
                     _ => return Err(wrong()),
                 }
             }
-            _ => {
-                let known = ["name", "direction", "callOnError", "priority", "timeout", "failOpen", "mode"];
-                return Err(HookKeyError::Param { param: param.to_owned(), known: known.join(", ") });
-            }
         }
         Ok(())
     }
 
+    /// `method=…` (nanobot: for keys that name none) must lie within what the key names.
+    fn narrow(&mut self, method: &str) -> Result<(), HookKeyError> {
+        method::check(method)?;
+        match &self.matcher.method {
+            Some(pattern) if !glob(pattern, method) => {
+                Err(HookKeyError::Apart { key: pattern.clone(), method: method.to_owned() })
+            }
+            _ => {
+                self.matcher.method = (method != "*").then(|| method.to_owned());
+                Ok(())
+            }
+        }
+    }
+
     /// The bindings of one target under this key, one per side.
     pub fn bindings(&self, target: &HookTarget, options: HookOptions, declared: u32) -> Vec<HookBinding> {
+        let form = match options.form {
+            HookType::Envelope => HookForm::Envelope { may_mutate: target.may_mutate },
+            HookType::Mutate => HookForm::Mutate,
+            HookType::Validate => HookForm::Validate,
+        };
         self.sides
             .iter()
             .map(|side| HookBinding {
@@ -230,7 +207,7 @@ impl HookKey {
                 target: target.clone(),
                 matcher: self.matcher.clone(),
                 side: *side,
-                form: HookForm::Envelope { may_mutate: target.may_mutate },
+                form,
                 mode: options.mode.unwrap_or(self.mode),
                 priority: options.priority.unwrap_or(self.priority),
                 declared,
@@ -239,6 +216,10 @@ impl HookKey {
             })
             .collect()
     }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    text.split_once('?').unwrap_or((text, ""))
 }
 
 /// A hook declaration that does not parse.
@@ -250,13 +231,44 @@ pub enum HookKeyError {
         /// The key.
         text: String,
     },
-    /// A method whose messages no hook sees.
-    #[error(
-        "hooks do not see {method:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them"
-    )]
+    /// A method that MCP does not have.
+    #[error("no revision of MCP has a method {method:?}{hint}")]
     Method {
         /// The method.
         method: String,
+        /// `; did you mean …?`, or empty.
+        hint: String,
+    },
+    /// A method whose messages no hook sees.
+    #[error("hooks do not see {method:?}: {reason}")]
+    Fixed {
+        /// The method.
+        method: String,
+        /// Why.
+        reason: String,
+    },
+    /// The answer of a notification.
+    #[error("{method:?} has no answer; write direction=request or leave it out")]
+    NoAnswer {
+        /// The method.
+        method: String,
+    },
+    /// `method=` outside of what the key names.
+    #[error("{key:?} never fits method={method:?}; write the method as the key")]
+    Apart {
+        /// What the key names.
+        key: String,
+        /// The parameter.
+        method: String,
+    },
+    /// Not a hook of the host.
+    #[error(
+        "the host has the hooks `session`, `request` and `response`, not {name:?}; for one method write \
+         `request?method=tools/call`"
+    )]
+    Host {
+        /// The name.
+        name: String,
     },
     /// An unknown parameter.
     #[error("unknown parameter {param:?}; known are {known}")]
@@ -284,6 +296,12 @@ pub enum HookKeyError {
     #[error("{text:?} is not a hook target; write `server/tool` or `!mutate:server/tool`")]
     Target {
         /// The text.
+        text: String,
+    },
+    /// `!mutate:` on a hook that does nothing else.
+    #[error("`!mutate:` forbids what `type: mutate` is for; leave one of them out at {text:?}")]
+    Form {
+        /// The target.
         text: String,
     },
 }

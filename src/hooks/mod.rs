@@ -4,15 +4,26 @@
 //! fails closed unless it says `failOpen`. The chain is captured when the call is issued. Deliberately no transport
 //! here: a hook is one `Router::call`.
 
-mod answer;
+pub mod audit;
+mod binding;
 mod cascade;
 pub mod explain;
+mod failure;
+mod fields;
 mod key;
+mod message;
+mod method;
 mod record;
+mod subject;
 mod table;
 
-pub(crate) use answer::type_of;
-pub use cascade::{Exchange, HookFailure, HookRunner, Message};
-pub use key::{HookBinding, HookForm, HookKey, HookKeyError, HookOptions, HookTarget, Matcher, Side};
-pub use record::{MUTATIONS_KEY, MutationRecord};
+pub use binding::{HookBinding, HookForm, HookTarget, Matcher, Side};
+pub use cascade::{Exchange, HookRunner};
+pub use failure::HookFailure;
+pub(crate) use fields::Fields;
+pub use key::{AgentHookKey, HookKey, HookKeyError, HookOptions, HookType, HostHookKey};
+pub use message::Message;
+pub use record::{HookStatus, MUTATIONS_KEY, MutationRecord, NoteMode};
+pub(crate) use record::{notes, without_notes};
+pub(crate) use table::in_order;
 pub use table::{Chain, HookTable};

@@ -8,20 +8,23 @@ use std::sync::Arc;
 
 use greenroom_boundary::ServerName;
 
-use super::key::{HookBinding, Side};
-use crate::config::HookDeclaration;
+use super::binding::{HookBinding, Side};
+use crate::config::{HookDeclaration, HostConfig};
 
-/// All message hooks, by server, each list in running order.
+/// All message hooks, by server and for the host, each list in running order.
 #[derive(Clone, Debug, Default)]
-pub struct HookTable(BTreeMap<ServerName, Arc<[HookBinding]>>);
+pub struct HookTable {
+    servers: BTreeMap<ServerName, Vec<Arc<HookBinding>>>,
+    host: Vec<Arc<HookBinding>>,
+}
 
 /// The hooks of one call, captured when it is issued.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// Before it is sent.
-    pub request: Vec<HookBinding>,
+    pub request: Vec<Arc<HookBinding>>,
     /// After the answer came.
-    pub response: Vec<HookBinding>,
+    pub response: Vec<Arc<HookBinding>>,
 }
 
 impl Chain {
@@ -29,32 +32,60 @@ impl Chain {
     pub fn is_empty(&self) -> bool {
         self.request.is_empty() && self.response.is_empty()
     }
+
+    fn of(hooks: &[Arc<HookBinding>], method: &str, name: &str, running: &[String]) -> Self {
+        let matching = |side: Side| {
+            let wanted = |hook: &&Arc<HookBinding>| {
+                hook.side == side && hook.matcher.matches(method, name) && !running.contains(&hook.id)
+            };
+            hooks.iter().filter(wanted).cloned().collect()
+        };
+        Self { request: matching(Side::Request), response: matching(Side::Response) }
+    }
 }
 
 impl HookTable {
-    /// Builds the table.
+    /// Builds the table of servers and agents.
     pub fn new(declarations: &[HookDeclaration]) -> Self {
         let mut by_server: BTreeMap<ServerName, Vec<HookBinding>> = BTreeMap::new();
         for declaration in declarations {
             by_server.entry(declaration.server.clone()).or_default().push(declaration.binding.clone());
         }
-        let ordered = by_server.into_iter().map(|(server, mut hooks)| {
-            hooks.sort_by_key(|hook| (!hook.form.is_mutator(), hook.priority, hook.declared));
-            (server, hooks.into())
-        });
-        Self(ordered.collect())
+        let servers = by_server.into_iter().map(|(server, hooks)| (server, shared(hooks))).collect();
+        Self { servers, host: Vec::new() }
     }
 
-    /// The chain of a message to `server`; hooks named in `running` are left out, as a hook does not set itself off.
-    pub fn chain(&self, server: &ServerName, method: &str, name: &str, running: &[String]) -> Chain {
-        let Some(hooks) = self.0.get(server) else {
-            return Chain::default();
-        };
-        let matching = |side: Side| {
-            let wanted =
-                |hook: &&HookBinding| hook.side == side && hook.matcher.matches(method, name) && !running.contains(&hook.id);
-            hooks.iter().filter(wanted).cloned().collect()
-        };
-        Chain { request: matching(Side::Request), response: matching(Side::Response) }
+    /// The whole table of a config.
+    pub fn of(config: &HostConfig) -> Self {
+        Self::new(&config.hooks).with_host(&config.host_hooks.messages)
     }
+
+    /// Adds the hooks on messages of outside clients.
+    #[must_use]
+    pub fn with_host(mut self, hooks: &[HookBinding]) -> Self {
+        self.host = shared(hooks.to_vec());
+        self
+    }
+
+    /// The chain of a message to or from `server`; hooks named in `running` are left out, as a hook does not set itself
+    /// off.
+    pub fn chain(&self, server: &ServerName, method: &str, name: &str, running: &[String]) -> Chain {
+        self.servers.get(server).map(|hooks| Chain::of(hooks, method, name, running)).unwrap_or_default()
+    }
+
+    /// The chain of a message of an outside client.
+    pub fn host_chain(&self, method: &str, name: &str) -> Chain {
+        Chain::of(&self.host, method, name, &[])
+    }
+}
+
+/// Hooks in the order in which they run, ready to be captured by many calls.
+fn shared(hooks: Vec<HookBinding>) -> Vec<Arc<HookBinding>> {
+    in_order(hooks).into_iter().map(Arc::new).collect()
+}
+
+/// Hooks in the order in which they run.
+pub(crate) fn in_order(mut hooks: Vec<HookBinding>) -> Vec<HookBinding> {
+    hooks.sort_by_key(|hook| (!hook.form.is_mutator(), hook.priority, hook.declared));
+    hooks
 }

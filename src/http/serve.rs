@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use greenroom_boundary::{CancellationToken, clock};
+use greenroom_boundary::{CancellationToken, Clock, Entropy, clock};
 use greenroom_wire::FrameDuplex;
 use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo, mcp_router};
 use tokio::net::TcpListener;
@@ -56,10 +56,22 @@ impl HttpFront {
 
     /// Serves `host` until `stop`; clients that are still sending get a moment to end.
     pub async fn run(self, host: Host, allowed_origins: Vec<String>, stop: CancellationToken) -> std::io::Result<()> {
-        let clock = host.core().drivers.clock.clone();
-        let mut options = ServerOptions::new(host.core().drivers.entropy.clone());
+        let (clock, entropy) = (host.core().drivers.clock.clone(), host.core().drivers.entropy.clone());
+        self.accept(Arc::new(Sessions(host)), clock, entropy, allowed_origins, stop).await
+    }
+
+    /// As [`HttpFront::run`], with whatever takes the sessions.
+    pub async fn accept(
+        self,
+        acceptor: Arc<dyn Acceptor>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        allowed_origins: Vec<String>,
+        stop: CancellationToken,
+    ) -> std::io::Result<()> {
+        let mut options = ServerOptions::new(entropy);
         options.allowed_origins = allowed_origins;
-        let (router, sessions) = mcp_router(MCP_PATH, Arc::new(Sessions(host)), options);
+        let (router, sessions) = mcp_router(MCP_PATH, acceptor, options);
         let ending = stop.clone();
         let shutdown = async move {
             ending.cancelled().await;

@@ -30,7 +30,36 @@ pub(super) fn hooks(config: &HostConfig) -> Vec<DeclaredHook> {
     for (id, agent) in &config.agents {
         agent_hooks(config, &reach, id, agent, &mut all);
     }
+    host_hooks(config, &mut all);
     all
+}
+
+/// The host's own hooks: turns of a scenario do not pass them.
+fn host_hooks(config: &HostConfig, all: &mut Vec<DeclaredHook>) {
+    let session = config.host_hooks.session.iter().map(|hook| (hook, HookPhase::Session));
+    let messages = config.host_hooks.messages.iter().map(|hook| (hook, hook.side.phase()));
+    for (binding, phase) in session.chain(messages) {
+        let mut cannot = BTreeMap::new();
+        let form = match (phase, binding.form) {
+            (HookPhase::Session, HookForm::Envelope { may_mutate: true }) => HookFormName::Session,
+            (HookPhase::Session, HookForm::Envelope { may_mutate: false }) => HookFormName::SessionValidator,
+            _ => plain_form(binding, &mut cannot),
+        };
+        limits(config, binding, false, &mut cannot);
+        all.push(DeclaredHook {
+            id: binding.id.clone(),
+            form,
+            phase,
+            boundary: "host".to_owned(),
+            method: binding.matcher.method.clone().filter(|method| !method.contains('*')),
+            mode: binding.mode,
+            depths: BTreeSet::new(),
+            not_deeper: "it looks at outside clients, and turns of a scenario are none".to_owned(),
+            cannot,
+            after: Vec::new(),
+            ends_silently: false,
+        });
+    }
 }
 
 /// `(method, name)` pairs that tell the matchers of a server apart. A pattern stands for itself: it matches its own text.
@@ -48,7 +77,7 @@ pub(super) fn samples(config: &HostConfig, server: &ServerName) -> Vec<(String, 
 pub(super) const CALL: &str = "tools/call";
 
 fn message_hooks(config: &HostConfig, reach: &Reach, all: &mut Vec<DeclaredHook>) {
-    let table = HookTable::new(&config.hooks);
+    let table = HookTable::of(config);
     let servers: BTreeSet<&ServerName> = config.hooks.iter().map(|hook| &hook.server).collect();
     for server in servers {
         let first = all.len();
@@ -59,7 +88,7 @@ fn message_hooks(config: &HostConfig, reach: &Reach, all: &mut Vec<DeclaredHook>
         for (method, name) in samples(config, server) {
             let chain = table.chain(server, &method, &name, &[]);
             for side in [chain.request, chain.response] {
-                let places: Vec<usize> = side.iter().filter_map(place).collect();
+                let places: Vec<usize> = side.iter().filter_map(|hook| place(hook)).collect();
                 for (later, hook) in places.iter().enumerate() {
                     let earlier = places[..later].iter().filter(|earlier| meet(own[**earlier], own[*hook]));
                     before.entry(*hook).or_default().extend(earlier);
@@ -97,28 +126,8 @@ fn message_hook(
     can_be_skipped: bool,
 ) -> DeclaredHook {
     let mut cannot = BTreeMap::new();
-    let mut never = |outcome: HookOutcome, reason: &str| drop(cannot.insert(outcome, reason.to_owned()));
-    let form = match binding.form {
-        HookForm::Envelope { may_mutate: true } => HookFormName::Envelope,
-        HookForm::Envelope { may_mutate: false } => {
-            never(HookOutcome::Mutated, "under `!mutate:` a change is a refusal");
-            HookFormName::EnvelopeValidator
-        }
-        HookForm::Mutate => {
-            never(HookOutcome::Rejected, "it returns a message: it has no word for refusing one");
-            HookFormName::Mutate
-        }
-        HookForm::Validate => {
-            never(HookOutcome::Mutated, "it returns a verdict: it has no word for another message");
-            HookFormName::Validate
-        }
-    };
-    if !can_be_skipped {
-        never(HookOutcome::Skipped, "no mutator that fails closed runs before it");
-    }
-    if !is_script(config, &binding.target) {
-        never(HookOutcome::Heap, "its target is no script: its memory is not the host's");
-    }
+    let form = plain_form(binding, &mut cannot);
+    limits(config, binding, can_be_skipped, &mut cannot);
     let kind = match config.servers.get(server).map(|server| &server.kind) {
         Some(ServerKind::External(_)) => "mcp",
         Some(_) => "server",
@@ -138,6 +147,39 @@ fn message_hook(
         cannot,
         after: Vec::new(),
         ends_silently: false,
+    }
+}
+
+type Cannot = BTreeMap<HookOutcome, String>;
+
+/// How a hook is written.
+fn plain_form(binding: &HookBinding, cannot: &mut Cannot) -> HookFormName {
+    let mut never = |outcome: HookOutcome, reason: &str| drop(cannot.insert(outcome, reason.to_owned()));
+    match binding.form {
+        HookForm::Envelope { may_mutate: true } => HookFormName::Envelope,
+        HookForm::Envelope { may_mutate: false } => HookFormName::EnvelopeValidator,
+        HookForm::Mutate => {
+            never(HookOutcome::Rejected, "it returns a message: it has no word for refusing one");
+            HookFormName::Mutate
+        }
+        HookForm::Validate => {
+            never(HookOutcome::Mutated, "it returns a verdict: it has no word for another message");
+            HookFormName::Validate
+        }
+    }
+}
+
+/// What cannot come of a hook where it stands.
+fn limits(config: &HostConfig, binding: &HookBinding, can_be_skipped: bool, cannot: &mut Cannot) {
+    let mut never = |outcome: HookOutcome, reason: &str| drop(cannot.insert(outcome, reason.to_owned()));
+    if binding.form == (HookForm::Envelope { may_mutate: false }) {
+        never(HookOutcome::Mutated, "under `!mutate:` a change is a refusal");
+    }
+    if !can_be_skipped {
+        never(HookOutcome::Skipped, "no mutator that fails closed runs before it");
+    }
+    if !is_script(config, &binding.target) {
+        never(HookOutcome::Heap, "its target is no script: its memory is not the host's");
     }
 }
 
@@ -161,17 +203,21 @@ fn agent_hooks(config: &HostConfig, reach: &Reach, id: &AgentId, agent: &AgentCo
         ends_silently: true,
     };
     let needs_model = agent.connector.is_some();
-    let own = [
-        (HookPhase::Config, &agent.hooks.config),
-        (HookPhase::Request, &agent.hooks.request),
-        (HookPhase::Response, &agent.hooks.response),
-    ];
-    for (phase, targets) in own {
+    for phase in [HookPhase::Config, HookPhase::Request, HookPhase::Response] {
         let first = all.len();
-        for (place, target) in targets.iter().enumerate() {
-            let form = if target.may_mutate { HookFormName::Turn } else { HookFormName::TurnValidator };
-            let mut hook = plain(target.to_string(), form, phase);
-            hook.cannot = turn_cannot(target.may_mutate, is_script(config, target));
+        let chain = agent.hooks.of(phase);
+        for (place, binding) in chain.iter().enumerate() {
+            let mut cannot = BTreeMap::new();
+            let form = match binding.form {
+                HookForm::Envelope { may_mutate: true } => HookFormName::Turn,
+                HookForm::Envelope { may_mutate: false } => HookFormName::TurnValidator,
+                HookForm::Mutate | HookForm::Validate => plain_form(binding, &mut cannot),
+            };
+            let mut hook = plain(binding.id.clone(), form, phase);
+            hook.mode = binding.mode;
+            hook.ends_silently = false;
+            limits(config, binding, chain[..place].iter().any(ends_chain), &mut cannot);
+            hook.cannot = cannot;
             hook.after = (first..first + place).collect();
             if phase != HookPhase::Config && !needs_model {
                 hook.depths.clear();
@@ -189,18 +235,6 @@ fn agent_hooks(config: &HostConfig, reach: &Reach, id: &AgentId, agent: &AgentCo
         hook.cannot.insert(HookOutcome::Skipped, "it is alone in its chain".to_owned());
         all.push(hook);
     }
-}
-
-fn turn_cannot(may_mutate: bool, is_script: bool) -> BTreeMap<HookOutcome, String> {
-    let ended = "a turn that a hook ended records nothing of the hooks behind it";
-    let mut cannot = BTreeMap::from([(HookOutcome::Skipped, ended.to_owned())]);
-    if !may_mutate {
-        cannot.insert(HookOutcome::Mutated, "under `!mutate:` a change is a refusal".to_owned());
-    }
-    if !is_script {
-        cannot.insert(HookOutcome::Heap, "its target is no script: its memory is not the host's".to_owned());
-    }
-    cannot
 }
 
 fn has_word(code: &str, word: &str) -> bool {

@@ -39,7 +39,7 @@ impl Reach {
         let messages = config.hooks.iter().map(|hook| (hook.server.clone(), hook.binding.clone(), BTreeSet::new())).collect();
         let scripts = config.agents.iter().filter_map(|(id, agent)| Some((id, code(agent.script.as_ref()?)))).collect();
         let found = Self { messages, agents: BTreeMap::new() };
-        let mut walk = Walk { config, table: HookTable::new(&config.hooks), scripts, seen: BTreeSet::new(), found };
+        let mut walk = Walk { config, table: HookTable::of(config), scripts, seen: BTreeSet::new(), found };
         for agent in config.agents.keys() {
             walk.turn(agent, &[], &[]);
         }
@@ -76,9 +76,8 @@ impl Walk<'_> {
         }
         self.found.agents.entry(id.clone()).or_default().insert(running.len());
         let inside = [turns, std::slice::from_ref(id)].concat();
-        let own = [&agent.hooks.config, &agent.hooks.request, &agent.hooks.response];
-        for target in own.into_iter().flatten() {
-            self.ask(&target.server, &target.to_string(), running, &inside);
+        for hook in agent.hooks.all().filter(|hook| !running.contains(&hook.id)) {
+            self.ask(&hook.target.server, &hook.id, running, &inside);
         }
         let mut called: BTreeSet<String> =
             agent.tools.iter().filter_map(|reference| reference.split([':', '/']).next().map(str::to_owned)).collect();
@@ -110,7 +109,8 @@ impl Walk<'_> {
         for (method, name) in samples(self.config, server).into_iter().filter(|(method, _)| method == CALL) {
             let chain = self.table.chain(server, &method, &name, running);
             for hook in chain.request.iter().chain(&chain.response) {
-                let known = self.found.messages.iter_mut().find(|(known, binding, _)| known == server && binding == hook);
+                let known =
+                    self.found.messages.iter_mut().find(|(known, binding, _)| known == server && binding == hook.as_ref());
                 if let Some((.., depths)) = known {
                     depths.insert(running.len());
                 }

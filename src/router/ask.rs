@@ -10,7 +10,7 @@ use greenroom_boundary::clock::timeout_at;
 use serde_json::Value;
 
 use super::{CallContext, CallError, Router};
-use crate::hooks::{HookBinding, HookFailure, HookRunner, Side};
+use crate::hooks::{HookBinding, HookFailure, HookRunner, without_notes};
 
 /// Asks hooks on behalf of a call.
 pub(super) struct RouterHooks<'a> {
@@ -38,14 +38,19 @@ impl HookRunner for RouterHooks<'_> {
         if output.value.is_null() || is_broken_json(&output.value) {
             return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
         }
-        Ok(structured(&output.value).or_else(|| other_json(&output.value)))
+        let mut value = output.value;
+        // Taken, not copied: nobody else sees this result.
+        match value.get_mut("structuredContent").map(Value::take).filter(|structured| !structured.is_null()) {
+            Some(structured) => Ok(Some(structured)),
+            None => Ok(structured(&value).or_else(|| other_json(&value))),
+        }
     }
 }
 
 /// Text that begins as a JSON object but is none: cut off, or nested too deep to be read.
 fn is_broken_json(result: &Value) -> bool {
-    let text = match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => only.get("text").and_then(Value::as_str).unwrap_or_default(),
+    let text = match without_notes(result) {
+        [only] => only.get("text").and_then(Value::as_str).unwrap_or_default(),
         _ => "",
     };
     text.trim_start().starts_with('{')
@@ -55,8 +60,8 @@ fn is_broken_json(result: &Value) -> bool {
 
 /// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).
 fn other_json(result: &Value) -> Option<Value> {
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
+    match without_notes(result) {
+        [only] => serde_json::from_str::<Value>(only.get("text")?.as_str()?).ok().filter(|value| !value.is_null()),
         _ => None,
     }
 }
@@ -70,27 +75,11 @@ pub(crate) fn structured(result: &Value) -> Option<Value> {
     if let Some(value) = result.get("structuredContent").filter(|value| !value.is_null()) {
         return Some(value.clone());
     }
-    match result.get("content").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => {
+    match without_notes(result) {
+        [only] => {
             let text = only.get("text")?.as_str()?;
             serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
         }
         _ => None,
-    }
-}
-
-/// The agent-level hook of a target, as a binding.
-pub(crate) fn agent_hook(target: &crate::hooks::HookTarget, side: Side) -> HookBinding {
-    HookBinding {
-        id: target.to_string(),
-        target: target.clone(),
-        matcher: crate::hooks::Matcher { method: None, name: None, call_on_error: None },
-        side,
-        form: crate::hooks::HookForm::Envelope { may_mutate: target.may_mutate },
-        mode: greenroom_boundary::trace::HookMode::Enforce,
-        priority: 0,
-        declared: 0,
-        timeout: Duration::from_secs(10),
-        fail_open: false,
     }
 }

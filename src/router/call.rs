@@ -13,12 +13,15 @@ use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
 use super::handshake::told_params;
+use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
 use super::{
     CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest,
+    tools,
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
-use crate::hooks::{Chain, Exchange, HookBinding, HookFailure, HookRunner, HookTable, Message, MutationRecord, Side};
+use crate::hooks::audit::AuditLog;
+use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
@@ -28,10 +31,11 @@ const CAP_FACTOR: u32 = 4;
 
 /// The one dispatcher of a host.
 pub struct Router {
-    slots: BTreeMap<ServerName, Slot>,
-    hooks: HookTable,
+    pub(super) slots: BTreeMap<ServerName, Slot>,
+    pub(super) hooks: HookTable,
     policy: HostPolicy,
-    drivers: Drivers,
+    audit: AuditLog,
+    pub(super) drivers: Drivers,
 }
 
 impl Router {
@@ -43,12 +47,12 @@ impl Router {
         before: Option<&Self>,
     ) -> Self {
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
-            let same = before.and_then(|before| before.slots.get(&name)).filter(|slot| slot.serves_as(&config));
-            let slot = Slot::new(config, factory, same);
-            (name, slot)
+            let was = before.and_then(|before| before.slots.get(&name));
+            (name, Slot::new(config, factory, was))
         };
         let slots = factories.into_iter().map(slot).collect();
-        Self { slots, hooks: HookTable::new(&config.hooks), policy: config.policy.clone(), drivers }
+        let audit = AuditLog::new(config.audit.as_ref(), &drivers);
+        Self { slots, hooks: HookTable::of(config), policy: config.policy.clone(), audit, drivers }
     }
 
     pub(super) fn drivers(&self) -> &Drivers {
@@ -95,28 +99,32 @@ impl Router {
         message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
-        let name = message
-            .params
-            .get("name")
-            .or_else(|| message.params.get("uri"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let chain = self.hooks.chain(server, &message.method, &name, &cx.hooks);
+        let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
-        if chain.is_empty() {
-            return self.send(cx, (slot, handle), span, &message, raw).await;
+        let of = (message.method.as_str(), message.name());
+        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        let mut record = MutationRecord::default();
+        record.keep_statuses(entry.is_some());
+        let result = if chain.is_empty() {
+            self.send(cx, (slot, handle), span, message, raw).await
+        } else {
+            self.hooked(cx, (server, slot, handle), span, &chain, (message, raw), &mut record).await
+        };
+        if let Some(entry) = entry {
+            let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
+            entry.close(result.as_ref().map(|output| &output.value).map_err(failed), &record);
         }
-        self.hooked(cx, (slot, handle), span, &chain, (message, raw)).await
+        result
     }
 
     async fn hooked(
         &self,
         cx: &CallContext,
-        (slot, server): (&Slot, &Arc<dyn Server>),
+        (name, slot, server): (&ServerName, &Slot, &Arc<dyn Server>),
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
+        record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
@@ -129,14 +137,21 @@ impl Router {
             boundary: &boundary,
             depth: cx.hook_depth(),
         };
-        let mut record = MutationRecord::default();
-        let message = exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)?;
+        let asked = subject(&message).to_owned();
+        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        record.note_sent(&message.params);
         reachable(&slot.config, &boundary, &message)?;
-        let answer = self.send(cx, (slot, server), span, &message, raw_params).await;
-        if chain.response.is_empty() {
-            return answer.map(|output| recorded(output, &record));
+        if subject(&message) != asked {
+            // A hook may send the caller elsewhere, but not where the caller may not go.
+            let other = subject(&message);
+            permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
         }
-        let mut response = message;
+        if chain.response.is_empty() {
+            let answer = self.send(cx, (slot, server), span, message, raw_params).await;
+            return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
+        }
+        let mut response = message.clone();
+        let answer = self.send(cx, (slot, server), span, message, raw_params).await;
         let mut failure = None;
         let mut raw = None;
         match answer {
@@ -156,15 +171,18 @@ impl Router {
             }
         }
         let before = response.clone();
-        let after = exchange.run(&chain.response, Side::Response, response, &mut record).await.map_err(CallError::Hook)?;
+        let after = exchange.run(&chain.response, Side::Response, response, record).await.map_err(CallError::Hook)?;
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => Ok(recorded(Output { value: value.unwrap_or_default(), raw }, &record)),
+                (None, value) => {
+                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, &boundary)
+                }
             };
         }
+        record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => Ok(recorded(value.into(), &record)),
+            (Some(value), _) => recorded(value.into(), record, self.policy.note, &boundary),
             (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
         }
     }
@@ -174,12 +192,18 @@ impl Router {
         cx: &CallContext,
         (slot, server): (&Slot, &Arc<dyn Server>),
         span: SpanId,
-        message: &Message,
+        message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
+        if !self.drivers.tracer.enabled() {
+            let sent = Box::new(|| {});
+            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
+            return server.request(&inner, request).await;
+        }
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
-        let sent = self.sent(cx, &boundary, span, message, left.clone());
+        let sent = self.sent(cx, &boundary, span, &message, left.clone());
         let open = OpenExchange {
             tracer: self.drivers.tracer.clone(),
             scope: cx.scope.clone(),
@@ -189,14 +213,7 @@ impl Router {
             method: message.method.clone(),
             left,
         };
-        let inner = cx.within(span);
-        let request = ServerRequest {
-            method: message.method.clone(),
-            params: message.params.clone(),
-            raw,
-            limits: self.limits(cx, slot),
-            sent,
-        };
+        let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
         let result = server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
@@ -240,9 +257,6 @@ impl Router {
     }
 
     fn sent(&self, cx: &CallContext, boundary: &str, span: SpanId, message: &Message, left: Arc<AtomicBool>) -> Sent {
-        if !self.drivers.tracer.enabled() {
-            return Box::new(|| {});
-        }
         let event = EventKind::Request {
             span,
             parent: cx.parent,
@@ -258,14 +272,19 @@ impl Router {
         })
     }
 
-    /// Asks one hook target outside a message chain (the agent-level hooks).
-    pub(crate) async fn ask_hook(
-        &self,
-        cx: &CallContext,
-        hook: &HookBinding,
-        arguments: Value,
-    ) -> Result<Option<Value>, HookFailure> {
-        RouterHooks { router: self, cx }.ask(hook, arguments).await
+    /// Where exchanges are written down.
+    pub(crate) fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// The hooks of the host on a message of an outside client.
+    pub(crate) fn host_chain(&self, message: &Message) -> Chain {
+        self.hooks.host_chain(&message.method, message.name())
+    }
+
+    /// Asks hooks on behalf of a caller.
+    pub(crate) fn hook_runner<'a>(&'a self, cx: &'a CallContext) -> impl HookRunner + 'a {
+        RouterHooks { router: self, cx }
     }
 
     /// How the servers of the config are doing for one session tree, by name.
@@ -276,6 +295,12 @@ impl Router {
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
         self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
+    }
+
+    /// Instances of external servers: one for each session tree that uses one.
+    pub fn external_instances(&self) -> usize {
+        let external = self.slots.values().filter(|slot| slot.is_external());
+        external.map(|slot| slot.instances().len()).sum()
     }
 
     /// Closes what was made for one session tree.
@@ -297,6 +322,7 @@ impl Router {
                 instance.server.close().await;
             }
         }
+        self.audit.close().await;
     }
 
     /// Closes every server.
@@ -304,6 +330,7 @@ impl Router {
         for instance in self.slots.values().flat_map(Slot::instances) {
             instance.server.close().await;
         }
+        self.audit.close().await;
     }
 }
 
@@ -322,15 +349,19 @@ fn unreadable(boundary: &str) -> CallError {
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }
 
-fn recorded(mut output: Output, record: &MutationRecord) -> Output {
-    if !record.is_empty() {
-        record.write_into(&mut output.value);
+/// The result with what hooks did to it and its request. One that cannot be read cannot be told so: it is held back.
+fn recorded(mut output: Output, record: &MutationRecord, note: NoteMode, boundary: &str) -> Result<Output, CallError> {
+    if !record.is_empty() && note != NoteMode::Off {
+        if output.value.is_null() {
+            return Err(unreadable(boundary));
+        }
+        record.write_into(&mut output.value, note);
         output.raw = None;
     }
-    output
+    Ok(output)
 }
 
-fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
+pub(super) fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
     error
         .and_then(|error| serde_json::from_value(error.clone()).ok())
         .unwrap_or_else(|| greenroom_wire::RpcError::internal("a hook returned an error without code and message"))

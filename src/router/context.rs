@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use greenroom_boundary::{AgentId, CancellationToken, Scope, ServerName, SpanId};
 use greenroom_wire::Progress;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::agents::{Session, TurnTree};
+use super::CallError;
+use crate::agents::{Permissions, Session, TurnTree};
 use crate::sessions::RootSession;
 
 /// A step of progress.
@@ -24,6 +25,19 @@ pub struct ProgressUpdate {
     pub message: Option<String>,
     /// What else was said, `_meta` included.
     pub further: Map<String, Value>,
+    /// Whether it is a piece of the answer of a model of this host.
+    pub of_model: bool,
+}
+
+/// Key in `_meta` of a step: a piece of a model's answer.
+const COMPLETION_KEY: &str = "ai.nanobot.progress/completion";
+
+impl ProgressUpdate {
+    /// A piece of a model's answer.
+    pub fn completion(text: &str, told: &Value) -> Self {
+        let further = Map::from_iter([("_meta".to_owned(), json!({COMPLETION_KEY: told}))]);
+        Self { message: Some(text.to_owned()), further, of_model: true, ..Self::default() }
+    }
 }
 
 impl From<Progress> for ProgressUpdate {
@@ -32,12 +46,15 @@ impl From<Progress> for ProgressUpdate {
         for known in ["progressToken", "progress", "total", "message"] {
             further.shift_remove(known);
         }
-        Self { progress: step.progress, total: step.total, message: step.message, further }
+        Self { progress: step.progress, total: step.total, message: step.message, further, of_model: false }
     }
 }
 
 /// Receives the progress of a call.
 pub type ProgressSink = Arc<dyn Fn(&ProgressUpdate) + Send + Sync>;
+
+/// Most pieces of configured code that may be running inside each other.
+const MAX_CODE_DEPTH: usize = 8;
 
 /// The context of a call. Cheap to clone.
 #[derive(Clone)]
@@ -56,6 +73,10 @@ pub struct CallContext {
     pub delegation: Vec<AgentId>,
     /// The hooks that are running, outermost first.
     pub hooks: Vec<String>,
+    /// The configured code that is running: script servers and expressions, outermost first.
+    pub code: Vec<String>,
+    /// What the agent that calls may do; none for what is not an agent's doing.
+    pub permissions: Option<Arc<Permissions>>,
     /// The session tree that the call belongs to.
     pub root: Arc<RootSession>,
     /// The conversation's state.
@@ -91,6 +112,8 @@ impl CallContext {
             tool_call: None,
             delegation: Vec::new(),
             hooks: Vec::new(),
+            code: Vec::new(),
+            permissions: None,
             root,
             session,
             tree,
@@ -102,17 +125,36 @@ impl CallContext {
         }
     }
 
+    /// The context in which a server is asked: as the caller's, inside `span`. A server that wants to end what it begins makes
+    /// a token of its own below this one.
+    pub(super) fn inside(&self, span: SpanId) -> Self {
+        Self { parent: Some(span), wants_structure: false, ..self.clone() }
+    }
+
     /// The context of a call inside `span`.
     #[must_use]
     pub fn within(&self, span: SpanId) -> Self {
         Self { parent: Some(span), cancel: self.cancel.child_token(), wants_structure: false, ..self.clone() }
     }
 
-    /// The context in which hook `id` is asked.
+    /// The context of configured code called `name`; refused if it calls itself without end.
+    pub fn for_code(&self, name: &str) -> Result<Self, CallError> {
+        if self.code.len() >= MAX_CODE_DEPTH {
+            return Err(CallError::CodeDepth { depth: self.code.len(), path: self.code.join(" > ") });
+        }
+        let mut child = self.clone();
+        child.code.push(name.to_owned());
+        child.cancel = self.cancel.child_token();
+        child.tool_call = None;
+        Ok(child)
+    }
+
+    /// The context in which hook `id` is asked: hooks are the operator's, so no agent's permissions bind them.
     #[must_use]
     pub fn for_hook(&self, id: &str, timeout: Duration) -> Self {
         let mut child = self.clone();
         child.hooks.push(id.to_owned());
+        child.permissions = None;
         child.tool_call = None;
         child.progress = None;
         child.timeout = Some(timeout);

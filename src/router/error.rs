@@ -81,6 +81,24 @@ pub enum CallError {
         /// The hooks, outermost first.
         path: String,
     },
+    /// Scripts and expressions that call each other without end.
+    #[error("scripts and expressions call each other {depth} deep: {path}; remove the loop")]
+    CodeDepth {
+        /// How deep.
+        depth: usize,
+        /// What runs, outermost first.
+        path: String,
+    },
+    /// The agent's permissions forbid it.
+    #[error("the permissions of {agent} deny {target} (rule `{rule}: deny`)")]
+    Denied {
+        /// The agent.
+        agent: String,
+        /// `server/tool` as the caller wrote it.
+        target: String,
+        /// The rule's pattern.
+        rule: String,
+    },
     /// Work failed inside the host: an agent's turn, a script.
     #[error("{message}")]
     Inner {
@@ -104,6 +122,8 @@ impl CallError {
             Self::Backoff { .. } => "MCP_BACKOFF",
             Self::Hook(failure) => &failure.code,
             Self::HookDepth { .. } => "HOOK_DEPTH",
+            Self::CodeDepth { .. } => "CALL_DEPTH",
+            Self::Denied { .. } => "CALL_DENIED",
             Self::Inner { code, .. } => code,
         }
     }
@@ -112,7 +132,7 @@ impl CallError {
     pub fn to_rpc(&self) -> RpcError {
         let number = match self {
             Self::Rpc { error, .. } => return error.clone(),
-            Self::UnknownServer { .. } | Self::UnknownTool { .. } => RpcError::INVALID_PARAMS,
+            Self::UnknownServer { .. } | Self::UnknownTool { .. } | Self::Denied { .. } => RpcError::INVALID_PARAMS,
             Self::Timeout { .. } => RpcError::TIMEOUT,
             Self::Cancelled { .. } => RpcError::CANCELLED,
             _ => RpcError::INTERNAL,

@@ -20,9 +20,11 @@ use serde_json::{Value, json};
 use super::health::Health;
 use super::raw::Written;
 use super::readable::readable;
+use super::under_way::UnderWay;
 use super::upstream::Upstream;
 use super::{CallContext, CallError, ListMethod, Offer, Output, Server, ServerRequest, ServerState};
 use crate::host::HostState;
+use crate::sessions::{self, News};
 
 /// Deadline of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,13 +57,15 @@ struct Link {
     closing: CancellationToken,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
+    under_way: UnderWay,
+    /// What the server said about its use when it was last connected.
+    instructions: Mutex<Option<String>>,
 }
 
 #[derive(Clone)]
 struct Connection {
     peer: Peer,
     capabilities: Arc<Value>,
-    instructions: Option<Arc<str>>,
 }
 
 impl ExternalServer {
@@ -83,6 +87,8 @@ impl ExternalServer {
             closing: CancellationToken::new(),
             generation: Arc::default(),
             open: Arc::default(),
+            under_way: UnderWay::default(),
+            instructions: Mutex::default(),
         };
         Self { link: Arc::new(link), connection: Mutex::new(State::Down) }
     }
@@ -140,6 +146,7 @@ impl ExternalServer {
             cancel: cx.cancel.clone(),
             on_send: Some(on_send),
         };
+        let _begun = self.link.under_way.begin(cx);
         let raw = connection.peer.request(&method, Some(written), options).await;
         let raw: RawJson = raw.map_err(|error| call_error(&self.link.name, &method, limits.timeout, error))?;
         // The bytes can be passed on all the same; hooks and models see `null` for what cannot be held.
@@ -189,13 +196,18 @@ impl Link {
             open: self.open.clone(),
             health: self.health.clone(),
             number,
+            server: self.name.clone(),
+            root: cx.root.clone(),
+            host: self.host.clone(),
+            under_way: self.under_way.clone(),
+            news: News::new(self.name.clone(), cx.root.clone()),
         });
         let options = PeerOptions { clock: self.drivers.clock.clone(), name: self.name.to_string() };
         let peer = Peer::start(duplex, handler, options);
         let mut guard = Unfinished(Some(peer.clone()));
         let params = json!({
             "protocolVersion": self.version.as_str(),
-            "capabilities": {"roots": {"listChanged": false}},
+            "capabilities": sessions::capabilities(&host, &cx.root),
             "clientInfo": {"name": "greenroom", "version": env!("CARGO_PKG_VERSION")},
         });
         let mut cx = cx.clone();
@@ -209,8 +221,8 @@ impl Link {
         match introduced {
             Ok(introduced) => {
                 self.health.up(number);
-                let instructions = introduced.instructions.map(Arc::from);
-                Ok(Connection { peer, capabilities: Arc::new(introduced.capabilities), instructions })
+                *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = introduced.instructions;
+                Ok(Connection { peer, capabilities: Arc::new(introduced.capabilities) })
             }
             Err(error) => {
                 peer.close().await;
@@ -265,13 +277,23 @@ impl Server for ExternalServer {
         })
     }
 
-    async fn instructions(&self, cx: &CallContext) -> Result<Option<String>, CallError> {
-        Ok(self.connection(cx).await?.instructions.map(|text| text.to_string()))
-    }
-
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let connection = self.connection(cx).await?;
         self.exchange(cx, &connection, request).await
+    }
+
+    fn instructions(&self) -> Option<String> {
+        self.link.instructions.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn offers(&self, capability: &str) -> bool {
+        matches!(&*self.state(), State::Open(connection) if connection.capabilities.get(capability).is_some())
+    }
+
+    fn tell(&self, method: &str, params: Option<&RawValue>) {
+        if let State::Open(connection) = &*self.state() {
+            connection.peer.post(method, params);
+        }
     }
 
     fn health(&self) -> ServerState {

@@ -3,17 +3,24 @@
 //! Invariant: a server whose handshake a hook refuses is not connected. Deliberately the hooks of whoever calls do not count
 //! as running: a connection serves everyone, so every hook on its handshake is asked.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use greenroom_boundary::mcp::McpError;
+use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{RawJson, ServerName};
 use greenroom_wire::{HandshakeError, Peer, RequestOptions, ServerHello};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 use super::external::call_error;
+use super::slots::Slot;
 use super::{CallContext, CallError, Output, Router, Server, ServerRequest};
 use crate::hooks::Message;
+
+/// Deadline of each request that follows a handshake.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a server said of itself, after the hooks.
 pub(super) struct Introduced {
@@ -66,14 +73,29 @@ impl Router {
             None => to_raw_value(&output.value).map_err(|error| encoding(&error))?,
         };
         let hello = ServerHello::parse(raw).map_err(|error| unusable(name, &error))?;
+        let capabilities: Value = serde_json::from_str(hello.capabilities.get()).unwrap_or_default();
         let done = self.announced(cx, name, &boundary, Message::request("notifications/initialized", Value::Null)).await?;
         let params = Some(&done.params).filter(|params| !params.is_null());
         let params = params.map(to_raw_value).transpose().map_err(|error| encoding(&error))?;
         peer.notify("notifications/initialized", params).await.map_err(|error| unusable(name, &HandshakeError::Lost(error)))?;
-        Ok(Introduced {
-            capabilities: serde_json::from_str(hello.capabilities.get()).unwrap_or_default(),
-            instructions: hello.instructions,
-        })
+        self.restore(cx, name, (slot, &newcomer), &capabilities).await;
+        Ok(Introduced { capabilities, instructions: hello.instructions })
+    }
+
+    /// Tells a server that has just been connected what the client of its session has asked for before.
+    async fn restore(&self, cx: &CallContext, name: &ServerName, to: (&Slot, &Arc<dyn Server>), capabilities: &Value) {
+        let mut cx = cx.clone();
+        cx.timeout = Some(RESTORE_TIMEOUT);
+        let level = cx.root.log_level().filter(|_| capabilities.get("logging").is_some());
+        let level = level.map(|level| ("logging/setLevel", json!({"level": level})));
+        let subscribed = cx.root.subscriptions(name).into_iter().map(|uri| ("resources/subscribe", json!({"uri": uri})));
+        for (method, params) in level.into_iter().chain(subscribed) {
+            if let Err(error) = self.pass(&cx, name, to, Message::request(method, params), None).await {
+                let body = json!({"method": method, "error": error.to_string()});
+                let event = EventKind::Warning { boundary: to.1.boundary(), method: "not_restored".to_owned(), body };
+                self.drivers().tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+            }
+        }
     }
 }
 

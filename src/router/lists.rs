@@ -12,6 +12,7 @@ use greenroom_boundary::clock::{MonoNanos, timeout_at};
 use greenroom_boundary::trace::EventKind;
 use serde_json::{Value, json};
 
+use super::permitted::{named, permitted};
 use super::slots::{Instance, Slot};
 use super::{CallContext, CallError, Output, Router, ServerRequest, tools};
 use crate::hooks::Message;
@@ -112,8 +113,12 @@ impl Router {
         let instance = slot.instance(&cx.root)?;
         let items = self.items(cx, server, (slot, &instance), list).await?;
         match list {
-            ListMethod::Tools => Ok(tools::shown(&slot.config, items).into_iter().map(|(_, tool)| tool).collect()),
-            _ => Ok(items),
+            ListMethod::Tools => {
+                let shown = tools::shown(&slot.config, items).into_iter();
+                let may = |upstream: &str, tool: &Value| permitted(cx, server, &[tool_name(tool), upstream]).is_ok();
+                Ok(shown.filter(|(upstream, tool)| may(upstream, tool)).map(|(_, tool)| tool).collect())
+            }
+            _ => Ok(items.into_iter().filter(|item| permitted(cx, server, &[named(item)]).is_ok()).collect()),
         }
     }
 
@@ -244,6 +249,10 @@ impl Router {
         let event = EventKind::Warning { boundary: instance.server.boundary(), method: code.to_owned(), body };
         self.drivers().tracer.emit(&cx.scope, cx.agent.as_ref(), event);
     }
+}
+
+fn tool_name(tool: &Value) -> &str {
+    tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn kept(instance: &Instance, list: ListMethod, generation: u64) -> Option<Vec<Value>> {

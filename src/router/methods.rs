@@ -6,6 +6,7 @@
 use greenroom_boundary::ServerName;
 use serde_json::{Value, json};
 
+use super::permitted::permitted;
 use super::{CallContext, CallError, ListMethod, Output, RawParams, Router, did_you_mean, nearest, structured, tools};
 use crate::hooks::Message;
 
@@ -26,7 +27,9 @@ impl Router {
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
-        let Some(upstream) = tools::upstream_name(&slot.config, tool) else {
+        let upstream = tools::upstream_name(&slot.config, tool);
+        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
+        let Some(upstream) = upstream else {
             let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
@@ -43,6 +46,7 @@ impl Router {
         params: Value,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        permitted(cx, server, &[params.get("uri").and_then(Value::as_str).unwrap_or_default()])?;
         self.exchange(cx, server, Message::request("resources/read", params), raw).await
     }
 
@@ -55,58 +59,16 @@ impl Router {
         mut params: Value,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        permitted(cx, server, &[name])?;
         params["name"] = json!(name);
         self.exchange(cx, server, Message::request("prompts/get", params), raw).await
     }
 
-    /// Asks for values of an argument of a prompt or resource template (`completion/complete`).
-    pub async fn complete(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        params: Value,
-        raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("completion/complete", params), raw).await
-    }
-
-    /// Asks to be told of changes of a resource.
-    pub async fn subscribe(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        params: Value,
-        raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("resources/subscribe", params), raw).await
-    }
-
-    /// Asks to be told of them no longer.
-    pub async fn unsubscribe(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        params: Value,
-        raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("resources/unsubscribe", params), raw).await
-    }
-
-    /// Says from which level on a server's log messages are wanted.
-    pub async fn set_level(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        params: Value,
-        raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request("logging/setLevel", params), raw).await
-    }
-
-    /// How a server says that it wants to be used; connects it if need be.
+    /// What a server says about its use, which connects it; nothing if it cannot be connected.
     pub async fn instructions(&self, cx: &CallContext, server: &ServerName) -> Option<String> {
-        let instance = self.slot(server).ok()?.instance(&cx.root).ok()?;
-        instance.server.instructions(cx).await.ok().flatten()
+        let instance = self.slot(server).and_then(|slot| slot.instance(&cx.root)).ok()?;
+        instance.server.offer(cx, ListMethod::Tools).await.ok()?;
+        instance.server.instructions()
     }
 
     /// A text that is one JSON object counts as the structured content, unless the tool says what that looks like: then it

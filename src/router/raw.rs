@@ -21,7 +21,7 @@ impl RawParams {
         serde_json::from_str(raw.get()).ok()
     }
 
-    pub(super) fn into_fields(self) -> impl Iterator<Item = (String, RawJson)> {
+    pub(crate) fn into_fields(self) -> impl Iterator<Item = (String, RawJson)> {
         self.0.into_iter()
     }
 

@@ -13,7 +13,7 @@ use super::RawParams;
 const MAX_DEPTH: usize = 127;
 
 /// The value, and whether a number in it could not be held.
-pub(super) fn readable(raw: &RawJson) -> Option<(Value, bool)> {
+pub(crate) fn readable(raw: &RawJson) -> Option<(Value, bool)> {
     match serde_json::from_str(raw.get()) {
         Ok(value) => Some((value, false)),
         Err(_) => part(raw, MAX_DEPTH).map(|value| (value, true)),

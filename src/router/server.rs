@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use greenroom_boundary::RawJson;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{CallContext, CallError, ListMethod, Offer, RawParams, ServerState};
 
@@ -64,12 +65,6 @@ pub trait Server: Send + Sync {
         Ok(Offer::Fresh)
     }
 
-    /// How a server that introduced itself wants to be used.
-    async fn instructions(&self, cx: &CallContext) -> Result<Option<String>, CallError> {
-        let _ = cx;
-        Ok(None)
-    }
-
     /// Answers one request. A list method ([`ListMethod`]) is answered with one page.
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
 
@@ -83,9 +78,25 @@ pub trait Server: Send + Sync {
         let _ = outcome;
     }
 
+    /// What it said about its use when it was last connected.
+    fn instructions(&self) -> Option<String> {
+        None
+    }
+
     /// Connections that are open now.
     fn open_connections(&self) -> usize {
         0
+    }
+
+    /// Whether it is connected and has said that it has a capability.
+    fn offers(&self, capability: &str) -> bool {
+        let _ = capability;
+        false
+    }
+
+    /// Tells it something, if it is connected.
+    fn tell(&self, method: &str, params: Option<&RawValue>) {
+        let _ = (method, params);
     }
 
     /// Frees what it holds.

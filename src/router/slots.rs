@@ -35,17 +35,19 @@ pub(super) struct Slot {
 type Instances = Mutex<BTreeMap<RootId, Instance>>;
 
 impl Slot {
-    /// A slot that goes on with the instances of `same`, if there is one.
-    pub(super) fn new(config: ServerConfig, factory: Factory, same: Option<&Self>) -> Self {
-        Self { config, factory, instances: same.map(|slot| slot.instances.clone()).unwrap_or_default() }
+    /// A slot. If the server was the same under the config before, its connections go on; its lists are read anew, as
+    /// other hooks may look at them.
+    pub(super) fn new(config: ServerConfig, factory: Factory, was: Option<&Self>) -> Self {
+        let same = was.filter(|was| was.is_external() && was.config.kind == config.kind);
+        let instances = same.map(|was| was.instances.clone()).unwrap_or_default();
+        let slot = Self { config, factory, instances };
+        for instance in slot.instances() {
+            instance.lists.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        slot
     }
 
-    /// Whether its connections can go on under the new config of the server.
-    pub(super) fn serves_as(&self, config: &ServerConfig) -> bool {
-        self.is_external() && self.config.kind == config.kind
-    }
-
-    /// Whether both go on with the same instances.
+    /// Whether both give out the same instances.
     pub(super) fn shares_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.instances, &other.instances)
     }
@@ -74,7 +76,7 @@ impl Slot {
     }
 
     /// The instance of a root, if it has one.
-    pub(super) fn made(&self, root: RootId) -> Option<Instance> {
+    pub(super) fn existing(&self, root: RootId) -> Option<Instance> {
         let id = if self.is_external() { root } else { RootId::default() };
         self.lock().get(&id).cloned()
     }
@@ -86,7 +88,7 @@ impl Slot {
 
     /// How it is doing for a root.
     pub(super) fn health(&self, root: RootId) -> ServerState {
-        match (&self.config.kind, self.made(root)) {
+        match (&self.config.kind, self.existing(root)) {
             (ServerKind::Disabled(_), _) => ServerState::Disabled,
             (_, Some(instance)) => instance.server.health(),
             (ServerKind::External(_), None) => ServerState::Idle,

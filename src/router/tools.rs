@@ -33,6 +33,12 @@ pub(super) fn shown(config: &ServerConfig, upstream: Vec<Value>) -> Vec<(String,
     tools
 }
 
+/// The name under which an upstream tool is shown.
+pub(super) fn shown_name(config: &ServerConfig, upstream: &str) -> String {
+    let renamed = config.tool_overrides.get(upstream).and_then(|change| change.name.as_deref());
+    format!("{}{}", config.tool_prefix, renamed.unwrap_or(upstream))
+}
+
 /// The names that the overrides show.
 pub(super) fn shown_names(config: &ServerConfig) -> Vec<String> {
     let names = config.tool_overrides.iter().map(|(upstream, change)| change.name.as_deref().unwrap_or(upstream));

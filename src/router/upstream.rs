@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, McpError};
 use greenroom_boundary::trace::{Direction, EventKind};
-use greenroom_boundary::{Drivers, RawJson, Scope};
+use greenroom_boundary::{Drivers, RawJson, Scope, ServerName};
 use greenroom_wire::{DropReason, IncomingRequest, Message, Peer, PeerHandler, RequestId, RpcError, WireError};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::external::value_of;
 use super::health::Health;
+use super::under_way::UnderWay;
+use crate::host::HostState;
+use crate::sessions::{self, News, Question, RootSession};
 
 /// The host's side towards an external server.
 pub(super) struct Upstream {
@@ -25,6 +28,11 @@ pub(super) struct Upstream {
     pub(super) health: Arc<Health>,
     /// Tells connections of one server apart.
     pub(super) number: u64,
+    pub(super) server: ServerName,
+    pub(super) root: Arc<RootSession>,
+    pub(super) host: Arc<HostState>,
+    pub(super) under_way: UnderWay,
+    pub(super) news: News,
 }
 
 impl Upstream {
@@ -36,21 +44,41 @@ impl Upstream {
 #[async_trait]
 impl PeerHandler for Upstream {
     async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
-        self.emit(EventKind::Notification {
-            boundary: self.boundary.clone(),
-            method: request.method.clone(),
-            direction: Direction::In,
-            body: json!({"params": request.params.as_deref().map(value_of)}),
-        });
-        match request.method.as_str() {
-            "roots/list" => {
-                serde_json::value::to_raw_value(&json!({"roots": []})).map_err(|error| RpcError::internal(error.to_string()))
+        let (cause, ends) = self.under_way.cause();
+        let scope = cause.as_ref().map(|cx| cx.scope.clone()).unwrap_or_default();
+        let method = request.method.clone();
+        let note = |direction: Direction, body: Value| {
+            let (boundary, method) = (self.boundary.clone(), method.clone());
+            let event = EventKind::Notification { boundary, method, direction, body };
+            self.drivers.tracer.emit(&scope, None, event);
+        };
+        note(Direction::In, json!({"params": request.params.as_deref().map(value_of)}));
+        let answered = match self.host.current() {
+            Some(core) => {
+                let question = Question {
+                    server: self.server.clone(),
+                    root: self.root.clone(),
+                    method: request.method,
+                    params: request.params,
+                    cancel: request.cancel,
+                    cause,
+                    ends,
+                };
+                sessions::answer(&core, question).await
             }
-            method => Err(RpcError::method_not_found(method)),
+            None => Err(RpcError::method_not_found(&request.method)),
+        };
+        if self.drivers.tracer.enabled() {
+            let body = match &answered {
+                Ok(raw) => json!({"result": value_of(raw)}),
+                Err(error) => json!({"error": error}),
+            };
+            note(Direction::Out, body);
         }
+        answered
     }
 
-    fn notification(&self, _peer: &Peer, method: &str, params: Option<&RawValue>, _frame: &Frame) {
+    fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _frame: &Frame) {
         if method.ends_with("/list_changed") {
             self.generation.fetch_add(1, Ordering::SeqCst);
         }
@@ -60,6 +88,9 @@ impl PeerHandler for Upstream {
             direction: Direction::In,
             body: json!({"params": params.map(value_of)}),
         });
+        if let Some(core) = self.host.current() {
+            self.news.told(&core, method, params);
+        }
     }
 
     fn stale_response(&self, id: Option<&RequestId>, _frame: &Frame) {

@@ -6,4 +6,4 @@ mod library;
 pub mod typescript;
 
 pub use library::{ScriptError, ScriptLibrary};
-pub use typescript::{ScriptSyntaxError, strip_types};
+pub use typescript::{NoExpression, ScriptSyntaxError, check_expression, is_variable_name, strip_types};

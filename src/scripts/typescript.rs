@@ -6,6 +6,7 @@
 
 mod canvas;
 mod eraser;
+mod expression;
 mod members;
 mod position;
 
@@ -18,6 +19,7 @@ use oxc_span::SourceType;
 
 use canvas::Canvas;
 use eraser::Eraser;
+pub use expression::{NoExpression, check_expression, is_variable_name};
 
 /// Why a script's source is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +43,8 @@ impl ScriptSyntaxError {
         "SCRIPT_SYNTAX"
     }
 
-    fn at(file: &str, source: &str, offset: usize, message: String) -> Self {
+    /// At an offset, in bytes, of a text.
+    pub fn at(file: &str, source: &str, offset: usize, message: String) -> Self {
         let place = position::Place::of(source, offset);
         Self { file: file.to_owned(), line: place.line, column: place.column, message, snippet: place.snippet() }
     }
@@ -64,12 +67,16 @@ pub fn strip_types(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSynt
     if source.len() > MAX_SOURCE_BYTES {
         return Err(refuse(format!("a script may have {MAX_SOURCE_BYTES} bytes, this has {}; leave code out", source.len())));
     }
+    let parsed = on_deep_stack(source.len(), || strip_on_this_stack(file_name, source));
+    parsed.unwrap_or_else(|| Err(refuse("the parser failed on it, or has no stack; report this with the script".to_owned())))
+}
+
+/// Runs a parser on a stack that is deep enough for a source of this length; `None` if it panicked or got no stack.
+fn on_deep_stack<T: Send>(source_bytes: usize, parse: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
-        let stack_bytes = STACK_BYTES + source.len() * STACK_BYTES_PER_SOURCE_BYTE;
+        let stack_bytes = STACK_BYTES + source_bytes * STACK_BYTES_PER_SOURCE_BYTE;
         let parser = std::thread::Builder::new().name("greenroom-parser".to_owned()).stack_size(stack_bytes);
-        let parsed = parser.spawn_scoped(scope, || strip_on_this_stack(file_name, source));
-        let parsed = parsed.map_err(|error| refuse(format!("no stack of {stack_bytes} bytes to parse it on: {error}")))?;
-        parsed.join().unwrap_or_else(|_| Err(refuse("the parser failed on it; report this with the script".to_owned())))
+        parser.spawn_scoped(scope, parse).ok()?.join().ok()
     })
 }
 

@@ -1,14 +1,16 @@
 //! `greenroom.prompts`: the prompts of the config.
 //!
-//! Invariant: placeholders of a template are its own arguments and nothing else. Deliberately no tools.
+//! Invariant: what a caller gives as an argument is data, whatever stands in it; only the template is code. Deliberately no
+//! tools.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use greenroom_wire::RpcError;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::config::{Prompt, Variables};
+use crate::config::{Prompt, Template};
+use crate::context::template_text;
 use crate::host::HostCore;
 use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
 
@@ -39,16 +41,26 @@ fn shown(name: &str, prompt: &Prompt) -> Value {
     json!({"name": name, "description": prompt.description, "arguments": arguments.collect::<Vec<_>>()})
 }
 
-fn rendered(name: &str, prompt: &Prompt, arguments: &Value) -> Result<Value, CallError> {
-    let mut variables = Variables::default();
+/// The declared arguments, as text.
+fn given(name: &str, prompt: &Prompt, arguments: &Value) -> Result<Map<String, Value>, CallError> {
+    let mut given = Map::new();
     for (argument, declared) in &prompt.input {
         match arguments.get(argument).and_then(Value::as_str) {
-            Some(value) => variables.set(argument.clone(), value),
+            Some(value) => given.insert(argument.clone(), json!(value)),
             None if declared.required => return Err(refused(format!("prompt {name} needs the argument {argument}"))),
-            None => variables.set(argument.clone(), ""),
-        }
+            None => given.insert(argument.clone(), json!("")),
+        };
     }
-    let text = variables.expand(&prompt.template).map_err(|error| refused(error.to_string()))?;
+    Ok(given)
+}
+
+async fn rendered(
+    core: &Arc<HostCore>,
+    cx: &CallContext,
+    (prompt, template): (&Prompt, &Template),
+    given: &Map<String, Value>,
+) -> Result<Value, CallError> {
+    let text = template_text(core, cx, template, given).await?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     Ok(json!({"description": prompt.description, "messages": [message]}))
 }
@@ -59,7 +71,7 @@ impl Server for PromptsServer {
         format!("server.{PROMPTS_SERVER}")
     }
 
-    async fn request(&self, _cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+    async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         let core = self.core.upgrade();
         if let Some(list) = ListMethod::parse(&request.method) {
             let prompts = core.as_ref().filter(|_| list == ListMethod::Prompts).map(|core| &core.config.prompts);
@@ -67,11 +79,13 @@ impl Server for PromptsServer {
             return Ok(list.page(prompts.into_iter().flatten().map(|(name, prompt)| shown(name, prompt)).collect()));
         }
         let name = request.params["name"].as_str().unwrap_or_default().to_owned();
-        let prompt = core.as_ref().filter(|_| request.method == "prompts/get").and_then(|core| core.config.prompts.get(&name));
-        let Some(prompt) = prompt else {
+        let core = core.as_ref().filter(|_| request.method == "prompts/get");
+        let found = core.and_then(|core| Some((core, core.config.prompts.get(&name)?, core.config.templates.get(&name)?)));
+        let Some((core, prompt, template)) = found else {
             return Err(refused(format!("unknown prompt: {name}")));
         };
+        let given = given(&name, prompt, &request.params["arguments"])?;
         (request.sent)();
-        rendered(&name, prompt, &request.params["arguments"]).map(Output::from)
+        rendered(core, cx, (prompt, template), &given).await.map(Output::from)
     }
 }

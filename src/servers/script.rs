@@ -1,13 +1,14 @@
 //! A script as a server: each of its functions is a tool.
 //!
-//! Invariant: a tool call is one function call in a fresh context with the tool's arguments as the only argument.
+//! Invariant: a tool call is one function call in a fresh context with the tool's arguments and the caller's `ctx`: what the
+//! function does has the caller's permissions, depth and cancellation. Functions that call each other come to an end.
 //! Deliberately no schemas from types yet: every tool takes an open object.
 
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use greenroom_boundary::ServerName;
-use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Script};
+use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, Isolation, Limits, PassCtx, Script};
 use serde_json::{Value, json};
 
 use crate::config::ScriptConfig;
@@ -20,12 +21,18 @@ pub struct ScriptServer {
     core: Weak<HostCore>,
     name: ServerName,
     config: ScriptConfig,
+    isolation: Option<Isolation>,
 }
 
 impl ScriptServer {
     /// The server called `name`.
     pub fn new(core: Weak<HostCore>, name: ServerName, config: ScriptConfig) -> Self {
-        Self { core, name, config }
+        Self { core, name, config, isolation: None }
+    }
+
+    /// The same server, its calls kept apart otherwise than the policy says.
+    pub fn kept_apart(self, isolation: Option<Isolation>) -> Self {
+        Self { isolation, ..self }
     }
 
     fn open(&self) -> Result<(Arc<HostCore>, Arc<Script>), CallError> {
@@ -75,17 +82,15 @@ impl Server for ScriptServer {
         }
         let arguments = serde_json::value::to_raw_value(&request.params["arguments"])
             .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
+        let cx = cx.for_code(&format!("{}/{function}", self.name))?;
         (request.sent)();
-        let call = CallRequest {
-            script,
-            function: function.clone(),
-            pass_ctx: false,
-            args: vec![arguments],
-            limits: core.config.policy.script_limits,
-        };
-        let ctx = Arc::new(HookContext::new(core.clone(), cx.clone()));
-        let value =
-            core.drivers.isolate.call(call, ctx, core.hand_off, &cx.cancel).await.map_err(|error| Self::failed(&error))?;
+        let limits = core.config.policy.script_limits;
+        let limits = Limits { isolation: self.isolation.unwrap_or(limits.isolation), ..limits };
+        let call = CallRequest { script, function: function.clone(), pass_ctx: PassCtx::Last, args: vec![arguments], limits };
+        let cancel = cx.cancel.clone();
+        let _drop_guard = cancel.clone().drop_guard();
+        let ctx = Arc::new(HookContext::new(core.clone(), cx));
+        let value = core.drivers.isolate.call(call, ctx, core.hand_off, &cancel).await.map_err(|error| Self::failed(&error))?;
         match value {
             CallValue::NoSuchFunction => Err(unknown()),
             CallValue::Undefined => Ok(json!({"content": []}).into()),

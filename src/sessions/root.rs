@@ -3,12 +3,15 @@
 //! Invariant: every call has exactly one root, and a server that serves a root serves no other. Deliberately no servers in
 //! here: the router keeps those, so that a new config can replace them.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use greenroom_boundary::{CancellationToken, RawJson};
+use greenroom_boundary::{CancellationToken, RawJson, ServerName};
 use greenroom_wire::RpcError;
 use serde_json::Value;
+
+use super::LogLevel;
 
 /// Names a root within its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +20,9 @@ pub struct RootId(pub u64);
 /// An outside client, as far as it can be asked and told something.
 #[async_trait]
 pub trait Client: Send + Sync {
+    /// Its boundary in the trace: `client.NAME`.
+    fn boundary(&self) -> String;
+
     /// The capabilities of its `initialize`: `sampling`, `elicitation`, `roots`, …
     fn capabilities(&self) -> Value;
 
@@ -35,6 +41,16 @@ pub struct RootSession {
     /// Cancelled when it ends.
     pub ended: CancellationToken,
     client: RwLock<Option<Arc<dyn Client>>>,
+    wishes: Mutex<Wishes>,
+}
+
+/// What the client wants to hear of.
+#[derive(Default)]
+struct Wishes {
+    log_level: Option<LogLevel>,
+    resources: BTreeSet<(ServerName, String)>,
+    /// Lists whose change it will be told of in a moment.
+    changes: BTreeSet<&'static str>,
 }
 
 impl RootSession {
@@ -51,5 +67,49 @@ impl RootSession {
     /// Says who can be asked from now on.
     pub fn introduce(&self, client: Arc<dyn Client>) {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
+    }
+
+    fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From which level on the client wants log messages; `None`: it has not said.
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.wishes().log_level
+    }
+
+    /// Sets the least level of log messages.
+    pub fn set_log_level(&self, level: LogLevel) {
+        self.wishes().log_level = Some(level);
+    }
+
+    /// Notes that the client wants to hear of changes of a server's resource.
+    pub fn subscribe(&self, server: ServerName, uri: String) {
+        self.wishes().resources.insert((server, uri));
+    }
+
+    /// Notes that it no longer does.
+    pub fn unsubscribe(&self, server: &ServerName, uri: &str) {
+        self.wishes().resources.remove(&(server.clone(), uri.to_owned()));
+    }
+
+    /// Whether the client wants to hear of changes of a server's resource.
+    pub fn is_subscribed(&self, server: &ServerName, uri: &str) -> bool {
+        self.wishes().resources.contains(&(server.clone(), uri.to_owned()))
+    }
+
+    /// The resources of a server that the client wants to hear of.
+    pub fn subscriptions(&self, server: &ServerName) -> Vec<String> {
+        self.wishes().resources.iter().filter(|(of, _)| of == server).map(|(_, uri)| uri.clone()).collect()
+    }
+
+    /// Notes that a list has changed; true if nobody is about to tell the client of it.
+    pub(super) fn note_change(&self, method: &'static str) -> bool {
+        self.wishes().changes.insert(method)
+    }
+
+    /// The client is told now.
+    pub(super) fn change_told(&self, method: &'static str) {
+        self.wishes().changes.remove(method);
     }
 }

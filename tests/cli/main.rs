@@ -7,6 +7,7 @@
 
 mod checks;
 mod http;
+mod mock;
 mod record;
 mod reload;
 mod replay;

@@ -3,12 +3,17 @@
 //! Invariant: every port is free and chosen by the system. Deliberately no test of the transport's finer rules: the wire
 //! crate has them.
 
+use std::collections::BTreeSet;
+
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use crate::http::{Session, call_tool, client, initialize, post};
-use crate::support::{Running, at, command_line, descendants, folder, gone, greenroom, program, stderr, stdout, tool, until};
+use crate::support::{
+    Running, at, command_line, descendants, folder, gone, greenroom, program, root, stderr, stdout, tool, until,
+};
 
 const EXAMPLE: [&str; 5] = ["serve", "-c", "examples/greenroom.yaml", "--listen", "127.0.0.1:0"];
 const SERVES: &str = "greenroom serves MCP at ";
@@ -37,6 +42,9 @@ async fn the_python_client_is_served_and_sigterm_ends_everything() {
     let url = server.line_after(SERVES);
     let served = program(&tool("python/bin/python"), ["examples/outside_client.py", &url]).success();
     assert!(stdout(&served).contains("agent, hook and external server answered"), "{}", stdout(&served));
+    // That client's session has ended, and its servers with it: another one has its own.
+    let session = Session::open(&url).await;
+    session.request(&call_tool(2, "get_current_time", json!({"timezone": "UTC"}))).await;
     let children = descendants(server.pid());
     assert!(!children.is_empty(), "the time server runs");
     server.signal(Signal::SIGTERM);
@@ -136,6 +144,31 @@ async fn no_server_survives_a_killed_host() {
     server.signal(Signal::SIGKILL);
     assert_eq!(server.ended().await.code(), None);
     gone(&children).await;
+}
+
+/// A server that starts a child, and a grandchild that leaves the process group; with a mode of the fixture's.
+fn family(mode: &str) -> String {
+    let (python, server) = (tool("python/bin/python"), root().join("tests/fixtures/mcp_server.py"));
+    format!("mcpServers:\n  shop: {{ command: {python}, args: [{}, {mode}] }}\n", server.display())
+}
+
+#[cfg(target_os = "linux")]
+#[test_case("--willing"; "one that ends with its input")]
+#[test_case("--stubborn"; "one that ignores the end of its input and SIGTERM")]
+#[tokio::test]
+async fn no_descendant_of_a_server_survives_a_killed_host(mode: &str) {
+    let files = folder(&[("greenroom.yaml", &family(mode))]);
+    let mut server = Running::start(["serve", "-c", &at(&files, "greenroom.yaml"), "--listen", "127.0.0.1:0"]);
+    let url = server.line_after(SERVES);
+    let session = Session::open(&url).await;
+    let answer = session.request(&call_tool(2, "family", json!({}))).await;
+    let pids = answer["result"]["structuredContent"].as_object().unwrap();
+    let mut family: BTreeSet<i32> = pids.values().map(|pid| i32::try_from(pid.as_i64().unwrap()).unwrap()).collect();
+    assert_eq!(family.len(), 3);
+    family.extend(descendants(server.pid()));
+    server.signal(Signal::SIGKILL);
+    assert_eq!(server.ended().await.code(), None);
+    gone(&family).await;
 }
 
 #[tokio::test]

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
+mod audit;
 mod cli;
 mod egress;
+#[cfg(target_os = "linux")]
+mod keeper;
 mod llm;
 mod mcp;
 mod mcp_http;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use greenroom::drivers::SystemClock;
 use greenroom::drivers::mcp::{RealMcp, RealMcpLimits};
 use greenroom::drivers::sandbox::ChildEnvironment;
@@ -15,6 +16,7 @@ use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::mcp::{Frame, FrameDuplex, McpError, McpTarget, ServerAddress};
 use greenroom_boundary::{CancellationToken, Credentials, McpConnector, ServerName};
 use greenroom_mocks::VirtualClock;
+use greenroom_wire::{IncomingRequest, Peer, PeerHandler, PeerOptions, RawJson, RequestOptions, RpcError};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use test_case::test_case;
@@ -25,11 +27,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn connector() -> RealMcp {
+pub(crate) fn connector() -> RealMcp {
     RealMcp::new(Arc::new(SystemClock::new()), Arc::new(DenyAll), Credentials::default(), ChildEnvironment::of_this_process())
 }
 
-fn process(server: &str, command: &str, args: &[&str]) -> McpTarget {
+pub(crate) fn process(server: &str, command: &str, args: &[&str]) -> McpTarget {
     let address = ServerAddress::Process {
         command: command.to_owned(),
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
@@ -40,35 +42,35 @@ fn process(server: &str, command: &str, args: &[&str]) -> McpTarget {
 }
 
 /// The small server of `tests/fixtures`.
-fn reference(modes: &[&str]) -> McpTarget {
+pub(crate) fn reference(modes: &[&str]) -> McpTarget {
     let program = root().join("tests/fixtures/mcp_server.py");
     let mut args = vec![program.to_str().unwrap()];
     args.extend(modes);
     process("reference", &installed("python/bin/python3"), &args)
 }
 
-async fn call(connection: &mut FrameDuplex, id: u32, tool: &str, arguments: Value) {
+pub(crate) async fn call(connection: &mut FrameDuplex, id: u32, tool: &str, arguments: Value) {
     let params = json!({ "name": tool, "arguments": arguments });
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
     connection.sink.send(Frame::from(message.to_string())).await.unwrap();
 }
 
-async fn answer(connection: &mut FrameDuplex) -> Value {
+pub(crate) async fn answer(connection: &mut FrameDuplex) -> Value {
     let frame = connection.source.next().await.unwrap().unwrap();
     serde_json::from_slice(&frame.0).unwrap()
 }
 
-async fn result(connection: &mut FrameDuplex, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn result(connection: &mut FrameDuplex, tool: &str, arguments: Value) -> Value {
     call(connection, 1, tool, arguments).await;
     answer(connection).await["result"]["structuredContent"].clone()
 }
 
-async fn open(connector: &RealMcp, target: &McpTarget) -> FrameDuplex {
+pub(crate) async fn open(connector: &RealMcp, target: &McpTarget) -> FrameDuplex {
     connector.open(target, &CancellationToken::new()).await.unwrap()
 }
 
 /// The error that ends a connection.
-async fn end(connection: &mut FrameDuplex) -> McpError {
+pub(crate) async fn end(connection: &mut FrameDuplex) -> McpError {
     loop {
         match connection.source.next().await.unwrap() {
             Ok(_) => {}
@@ -79,8 +81,12 @@ async fn end(connection: &mut FrameDuplex) -> McpError {
 
 #[tokio::test]
 async fn conforms() {
+    conform(&connector()).await;
+}
+
+pub(crate) async fn conform(connector: &RealMcp) {
     let absent = process("absent", "greenroom-no-such-program", &[]);
-    conformance::mcp::all(&connector(), &reference(&[]), &absent).await;
+    conformance::mcp::all(connector, &reference(&[]), &absent).await;
 }
 
 #[tokio::test]
@@ -102,6 +108,7 @@ async fn a_server_gets_its_own_environment_and_folder() {
     connection.sink.close().await;
 }
 
+/// C11: whatever a server writes to stderr, it never waits for a reader.
 #[tokio::test]
 async fn a_chatty_server_is_never_blocked_by_its_stderr() {
     let mut connection = connect(&connector(), &reference(&["--noisy-start"])).await;
@@ -128,11 +135,12 @@ async fn the_last_words_of_a_server_are_told_without_its_secrets() {
     assert_eq!(sent, error, "a failed write says how the process ended, too");
 }
 
+/// C13: both directions go on by themselves, so that full pipes cannot stop each other.
 #[tokio::test]
 async fn large_requests_pass_a_server_that_reads_slowly_and_writes_much() {
     let connector = connector();
     let mut connection = open(&connector, &reference(&["--slow-reader"])).await;
-    let text = "é漢🧪x".repeat(800_000);
+    let text = "é漢🧪x".repeat(840_000);
     let FrameDuplex { sink, source } = &mut connection;
     let params = json!({ "name": "digest", "arguments": { "text": text } });
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
@@ -184,6 +192,35 @@ async fn results_of_any_size_arrive_whole_and_one_beyond_the_limit_fails_alone()
     assert_eq!(connection.source.lost_id().as_deref(), Some("7"));
     assert_eq!(result(&mut connection, "echo", json!({ "text": "on" })).await, json!({ "text": "on" }));
     connection.sink.close().await;
+}
+
+#[tokio::test]
+async fn calls_side_by_side_never_mix_their_bytes() {
+    struct Silent;
+
+    #[async_trait]
+    impl PeerHandler for Silent {
+        async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+            Err(RpcError::method_not_found(&request.method))
+        }
+    }
+
+    let options = PeerOptions { clock: Arc::new(SystemClock::new()), name: "reference".to_owned() };
+    let peer = Peer::start(open(&connector(), &reference(&[])).await, Arc::new(Silent), options);
+    let calls = (0..8).map(|number| {
+        let peer = peer.clone();
+        async move {
+            let text = format!("{number}é").repeat(100_000);
+            let params = json!({ "name": "digest", "arguments": { "text": text } });
+            let params = serde_json::value::to_raw_value(&params).unwrap();
+            let answer = peer.request("tools/call", Some(params), RequestOptions::default()).await.unwrap();
+            let answer: Value = serde_json::from_str(answer.get()).unwrap();
+            let expected = json!({ "bytes": text.len(), "sha256": hex::encode(Sha256::digest(text.as_bytes())) });
+            assert_eq!(answer["structuredContent"], expected, "call {number}");
+        }
+    });
+    futures::future::join_all(calls).await;
+    peer.close().await;
 }
 
 #[derive(Clone, Copy)]

@@ -72,7 +72,7 @@ fn response_may_change_the_answer() {
 #[test_case("request"; "request")]
 #[test_case("response"; "response")]
 fn a_hook_that_says_nothing_changes_nothing(hook: &str) {
-    for value in [Value::Null, json!({}), json!({"unknown": 1})] {
+    for value in [Value::Null, json!({"accept": true}), json!({"accept": true, "unknown": 1})] {
         let stage = stage(hook, "!mutate:policy/h", returns(value));
         assert_eq!(stage.turn("desk", "go").text, "hello");
         assert_eq!(stage.verdicts(), [("policy/h".to_owned(), HookVerdict::Unchanged)]);
@@ -81,12 +81,12 @@ fn a_hook_that_says_nothing_changes_nothing(hook: &str) {
 
 #[test]
 fn mutate_is_forbidden_here_too() {
-    let native = returns(json!({"response": {"message": {"role": "assistant", "content": "x"}}}));
+    let native = returns(json!({"accept": true, "response": {"message": {"role": "assistant", "content": "x"}}}));
     let reply = stage("request", "!mutate:policy/h", native).turn("desk", "go");
     let error = reply.error.unwrap();
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),
-        ("HOOK_REJECTED", "hook policy/h changed a value, but `!mutate:` forbids it")
+        ("HOOK_REJECTED", "hook policy/h rejected the turn: mutation not allowed by hook configuration, implicit rejection")
     );
 }
 
@@ -110,14 +110,14 @@ fn an_unusable_request_is_said_to_be_the_hooks() {
         stage("request", "policy/h", returns(json!({"request": {"connector": "main", "messages": 7}}))).turn("desk", "go");
     let error = reply.error.unwrap();
     assert_eq!(error.code, "HOOK_MALFORMED");
-    assert!(error.message.starts_with("a hook made the request unusable: "), "{}", error.message);
+    assert!(error.message.starts_with("hook policy/h: it made the request unusable: "), "{}", error.message);
 }
 
 /// What the trace calls a change is one: a value of a wrong type is not dropped behind its back.
-#[test_case(json!({"temperature": "hot"}), "a hook made the agent's temperature unusable: "; "a temperature")]
-#[test_case(json!({"maxTokens": -1}), "a hook made the agent's maxTokens unusable: "; "a limit")]
-#[test_case(json!({"model": 5}), "a hook made the agent's model unusable: "; "a model")]
-#[test_case(json!(["be brief"]), "a hook made the agent unusable: "; "no object")]
+#[test_case(json!({"temperature": "hot"}), "hook policy/h: it made the agent's temperature unusable: "; "a temperature")]
+#[test_case(json!({"maxTokens": -1}), "hook policy/h: it made the agent's maxTokens unusable: "; "a limit")]
+#[test_case(json!({"model": 5}), "hook policy/h: it made the agent's model unusable: "; "a model")]
+#[test_case(json!(["be brief"]), "hook policy/h: it made the agent unusable: "; "no object")]
 fn config_of_a_wrong_type_fails_the_turn(agent: Value, message: &str) {
     let stage = stage("config", "policy/h", returns(json!({"agent": agent})));
     let error = stage.turn("desk", "go").error.unwrap();

@@ -24,6 +24,7 @@ fn address(config: &HostConfig, server: &str) -> ServerAddress {
     }
 }
 
+/// C40: a file that is broken in one place is an error with that place, never a config without servers.
 #[test_case(
     "agents:\n  desk:\n    modle: openai/x\n",
     "CONFIG_SHAPE", "greenroom.yaml:3:5:", "modle", "model"; "misspelt key with the nearest one"
@@ -31,7 +32,10 @@ fn address(config: &HostConfig, server: &str) -> ServerAddress {
 #[test_case("agents:\n  desk: [a]\n", "CONFIG_SHAPE", "greenroom.yaml:2:9:", "", ""; "wrong type")]
 #[test_case("agents:\n  desk:\n    temperature: warm\n", "CONFIG_SHAPE", "greenroom.yaml:3:18:", "", ""; "text for a number")]
 #[test_case("mcpServers:\n  a: {url: 'http://x'}\n  a: {url: 'http://y'}\n", "CONFIG_SHAPE", "greenroom.yaml:3:3:", "a", ""; "duplicate key")]
+#[test_case("mcpServers:\n  a:\n    url: x\n    hooks:\n      tools/call: b/c\n      tools/call: b/d\n", "CONFIG_SHAPE", "greenroom.yaml:6:7:", "tools/call", "the first one is in line 5"; "a hook key given twice")]
 #[test_case("agents:\n  desk: {model: x\n", "CONFIG_SHAPE", "greenroom.yaml:", "", ""; "unclosed brace")]
+#[test_case("hooks:\n  request:\n    - {target: a/b, prio: 1}\n", "CONFIG_SHAPE", "greenroom.yaml:3:21:", "prio", "priority"; "misspelt option of a hook")]
+#[test_case("hooks:\n  request: 7\n", "CONFIG_SHAPE", "greenroom.yaml:2:12:", "request", ""; "a number for a hook")]
 #[test_case("agents:\n\tdesk: {}\n", "CONFIG_SHAPE", "greenroom.yaml:2:", "", ""; "tab")]
 fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word: &str, nearest: &str) {
     let error = load_text("greenroom.yaml", text, Path::new(""), &variables()).unwrap_err();
@@ -80,11 +84,11 @@ fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word
 )]
 #[test_case(
     "mcpServers: {shop: {url: 'http://x', hooks: {'tools/call?prio=1': shop/t}}}",
-    "greenroom.yaml: mcpServers.shop.hooks.tools/call?prio=1: unknown parameter \"prio\"; known are name, direction, callOnError, priority, timeout, failOpen, mode"; "bad key"
+    "greenroom.yaml: mcpServers.shop.hooks.tools/call?prio=1: unknown parameter \"prio\"; known are name, direction, callOnError, method, priority, timeout, failOpen, mode"; "bad key"
 )]
 #[test_case(
     "agents: {desk: {hooks: {respond: nanobot.meta/list_agents}}}",
-    "greenroom.yaml: agents.desk.hooks.respond: an agent has the hooks `config`, `request` and `response`"; "unknown agent hook"
+    "greenroom.yaml: agents.desk.hooks.respond: an agent has the hooks `config`, `request` and `response`, and those on messages; no revision of MCP has a method \"respond\""; "unknown agent hook"
 )]
 #[test_case(
     "mcpServers: {shop: {}}",
@@ -96,8 +100,25 @@ fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word
 )]
 #[test_case(
     "hooks: {tools/call: nanobot.meta/list_agents}",
-    "greenroom.yaml: hooks.tools/call: top-level hooks are not supported yet; put them on a server or an agent"; "top level hooks"
+    "greenroom.yaml: hooks.tools/call: the host has the hooks `session`, `request` and `response`, not \"tools/call\"; for one method write `request?method=tools/call`"; "top level hooks"
 )]
+#[test_case(
+    "hooks: {request: polcy/check}\nmcpServers: {policy: {script: p.js}}",
+    "greenroom.yaml: hooks: no server or agent is named \"polcy\"; did you mean \"policy\"?"; "unknown target of the host's hooks"
+)]
+#[test_case(
+    "agents: {desk: {hooks: {'tools/call': polcy/check}}}\nmcpServers: {policy: {script: p.js}}",
+    "greenroom.yaml: agents.desk.hooks: no server or agent is named \"polcy\"; did you mean \"policy\"?"; "unknown target of an agent's message hooks"
+)]
+#[test_case(
+    "hooks: {request: {target: '!mutate:nanobot.meta/x', type: mutate}}",
+    "greenroom.yaml: hooks.request: `!mutate:` forbids what `type: mutate` is for; leave one of them out at \"!mutate:nanobot.meta/x\""; "a mutator that may not mutate"
+)]
+#[test_case(
+    "audit: {file: a.jsonl, url: 'http://x'}",
+    "greenroom.yaml: audit: give it exactly one of `file` and `url`"; "two ways for the audit"
+)]
+#[test_case("audit: {file: a.jsonl, batch: 0}", "greenroom.yaml: audit.batch: it must be at least 1"; "an empty batch")]
 #[test_case(
     "env: {B: second key, A: first key}",
     "greenroom.yaml: env: missing required environment variables: A (first key), B (second key); set them, or mark them optional"; "missing variables"

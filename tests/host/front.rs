@@ -33,7 +33,7 @@ impl PeerHandler for Client {
     }
 }
 
-fn connect(stage: &Stage) -> Peer {
+pub(crate) fn connect(stage: &Stage) -> Peer {
     let (client, server) = pipe("greenroom");
     let host = stage.host.clone();
     stage.run(async move {
@@ -43,7 +43,7 @@ fn connect(stage: &Stage) -> Peer {
     })
 }
 
-fn ask_with(
+pub(crate) fn ask_with(
     stage: &Stage,
     peer: &Peer,
     method: &str,
@@ -53,12 +53,12 @@ fn ask_with(
     stage.run(peer.request(method, Some(to_raw_value(params).unwrap()), options))
 }
 
-fn ask(stage: &Stage, peer: &Peer, method: &str, params: &Value) -> Value {
+pub(crate) fn ask(stage: &Stage, peer: &Peer, method: &str, params: &Value) -> Value {
     let raw = ask_with(stage, peer, method, params, RequestOptions::within(Duration::from_mins(10))).unwrap();
     serde_json::from_str(raw.get()).unwrap()
 }
 
-fn refused(stage: &Stage, peer: &Peer, method: &str, params: &Value) -> (i64, String) {
+pub(crate) fn refused(stage: &Stage, peer: &Peer, method: &str, params: &Value) -> (i64, String) {
     match ask_with(stage, peer, method, params, RequestOptions::within(Duration::from_mins(10))) {
         Err(RequestError::Rpc(error)) => (error.code, error.message),
         other => panic!("not an error: {other:?}"),
@@ -86,7 +86,8 @@ fn the_revision_is_negotiated(asked: &str, given: &str) {
     assert_eq!(hello["protocolVersion"], given);
     assert_eq!(hello["serverInfo"], json!({"name": "my host", "version": "9"}));
     assert_eq!(hello["instructions"], "be kind");
-    assert_eq!(hello["capabilities"], json!({"tools": {"listChanged": false}, "prompts": {"listChanged": false}}));
+    let capabilities = json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {}});
+    assert_eq!(hello["capabilities"], capabilities);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use test_case::test_case;
 
 #[test_case("", "\"\" names no method; write `tools/call`, `tools/call?direction=request` or `*`"; "nothing")]
 #[test_case("?direction=request", "\"?direction=request\" names no method; write `tools/call`, `tools/call?direction=request` or `*`"; "no method")]
-#[test_case("tools/call?dir=request", "unknown parameter \"dir\"; known are name, direction, callOnError, priority, timeout, failOpen, mode"; "unknown parameter")]
+#[test_case("tools/call?dir=request", "unknown parameter \"dir\"; known are name, direction, callOnError, method, priority, timeout, failOpen, mode"; "unknown parameter")]
 #[test_case("tools/call?priority=1&priority=2", "parameter \"priority\" is given twice"; "twice")]
 #[test_case("tools/call?direction=both", "parameter direction cannot be \"both\""; "bad direction")]
 #[test_case("tools/call?direction", "parameter direction cannot be \"\""; "no value")]
@@ -20,23 +20,66 @@ use test_case::test_case;
 #[test_case("tools/call?failOpen=yes", "parameter failOpen cannot be \"yes\""; "flag no boolean")]
 #[test_case("tools/call?callOnError=1", "parameter callOnError cannot be \"1\""; "number is no flag")]
 #[test_case("tools/call?mode=dry", "parameter mode cannot be \"dry\""; "bad mode")]
-#[test_case("tools/call?Mode=audit", "unknown parameter \"Mode\"; known are name, direction, callOnError, priority, timeout, failOpen, mode"; "case counts")]
+#[test_case("tools/call?Mode=audit", "unknown parameter \"Mode\"; known are name, direction, callOnError, method, priority, timeout, failOpen, mode"; "case counts")]
 fn a_bad_key_says_what_is_wrong(key: &str, message: &str) {
     let error = HookKey::parse(key).unwrap_err();
     assert_eq!((error.to_string().as_str(), error.code()), (message, "HOOK_KEY"));
 }
 
-#[test_case("tool/call"; "misspelt")]
-#[test_case("tool/*"; "a glob that fits no method")]
-#[test_case("tools/lists"; "not a method")]
-fn a_method_that_no_hook_can_see_is_refused(key: &str) {
-    let message = HookKey::parse(key).unwrap_err().to_string();
-    assert_eq!(
-        message,
-        format!(
-            "hooks do not see {key:?}; they see tools/call, prompts/get, resources/read, the lists and the handshake, or `*` for all of them"
-        )
-    );
+#[test_case("tool/call", "no revision of MCP has a method \"tool/call\"; did you mean \"tools/call\"?"; "misspelt")]
+#[test_case("tool/*", "no revision of MCP has a method \"tool/*\""; "a glob that fits no method")]
+#[test_case("*?method=tools/cal", "no revision of MCP has a method \"tools/cal\"; did you mean \"tools/call\"?"; "misspelt parameter")]
+#[test_case("ping", "hooks do not see \"ping\": it carries nothing, and each connection answers it itself"; "ping")]
+#[test_case("notifications/cancelled", "hooks do not see \"notifications/cancelled\": a cancellation must reach the far end as it is"; "a cancellation")]
+#[test_case("notifications/canc*", "hooks do not see \"notifications/canc*\": a cancellation must reach the far end as it is"; "a glob for cancellations only")]
+#[test_case("tasks/get", "hooks do not see \"tasks/get\": this host does not exchange it yet"; "a method that is not spoken yet")]
+#[test_case("notifications/message?direction=response", "\"notifications/message\" has no answer; write direction=request or leave it out"; "the answer of a notification")]
+#[test_case("prompts/*?method=tools/call", "\"prompts/*\" never fits method=\"tools/call\"; write the method as the key"; "a method outside of the key")]
+fn a_message_that_no_hook_can_see_is_refused(key: &str, message: &str) {
+    assert_eq!(HookKey::parse(key).unwrap_err().to_string(), message);
+}
+
+#[test_case("initialize", "initialize", true)]
+#[test_case("tools/list", "tools/list", true)]
+#[test_case("resources/*", "resources/templates/list", true)]
+#[test_case("completion/complete", "completion/complete", true)]
+#[test_case("logging/setLevel", "logging/setLevel", true)]
+#[test_case("sampling/createMessage", "sampling/createMessage", true)]
+#[test_case("elicitation/create", "elicitation/create", true)]
+#[test_case("roots/list", "roots/list", true)]
+#[test_case("notifications/*", "notifications/tools/list_changed", true)]
+#[test_case("notifications/*", "notifications/cancelled", false; "no pattern reaches a cancellation")]
+#[test_case("*", "ping", false; "no pattern reaches a ping")]
+#[test_case("*", "x/custom", true; "a method of nobody's revision")]
+#[test_case("*?method=tools/call", "tools/call", true; "the method as a parameter")]
+#[test_case("*?method=tools/call", "tools/list", false; "another method than the parameter")]
+#[test_case("tools/*?method=tools/call", "tools/list", false; "a parameter narrows a pattern")]
+fn every_method_can_be_named(key: &str, method: &str, fits: bool) {
+    let target = HookTarget::parse("policy/check").unwrap();
+    let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), 0);
+    assert!(bindings.iter().all(|binding| binding.matcher.matches(method, "") == fits));
+}
+
+#[test]
+fn a_notification_has_one_side() {
+    let target = HookTarget::parse("policy/check").unwrap();
+    let bindings = HookKey::parse("notifications/message").unwrap().bindings(&target, HookOptions::default(), 0);
+    assert_eq!(bindings.iter().map(|binding| binding.side).collect::<Vec<_>>(), [Side::Request]);
+}
+
+#[test_case("tools/call", "the host has the hooks `session`, `request` and `response`, not \"tools/call\"; for one method write `request?method=tools/call`"; "a method")]
+#[test_case("session?name=x", "unknown parameter \"name\"; known are priority, timeout, failOpen, mode"; "a session has no name")]
+#[test_case("request?direction=request", "unknown parameter \"direction\"; known are name, method, priority, timeout, failOpen, mode"; "the direction is implied")]
+#[test_case("request?callOnError=true", "unknown parameter \"callOnError\"; known are name, method, priority, timeout, failOpen, mode"; "a request is no error")]
+#[test_case("request?method=ping", "hooks do not see \"ping\": it carries nothing, and each connection answers it itself"; "ping")]
+fn a_bad_key_of_the_host_says_what_is_wrong(key: &str, message: &str) {
+    assert_eq!(HookKey::parse_host(key).unwrap_err().to_string(), message);
+}
+
+#[test_case("config?name=x", "unknown parameter \"name\"; known are priority, timeout, failOpen, mode"; "a turn has no name")]
+#[test_case("reqest", "no revision of MCP has a method \"reqest\""; "misspelt")]
+fn a_bad_key_of_an_agent_says_what_is_wrong(key: &str, message: &str) {
+    assert_eq!(HookKey::parse_agent(key).unwrap_err().to_string(), message);
 }
 
 #[test_case("server")]
@@ -88,6 +131,8 @@ proptest! {
     fn no_text_makes_the_parsers_panic(text in "\\PC{0,40}", tail in "[?&=!/:a-zA-Z0-9*-]{0,40}") {
         let _ = HookKey::parse(&text);
         let _ = HookKey::parse(&format!("tools/call?{tail}"));
+        let _ = HookKey::parse_host(&format!("response?{tail}"));
+        let _ = HookKey::parse_agent(&format!("config?{tail}"));
         let _ = HookTarget::parse(&text);
         let _ = HookTarget::parse(&tail);
     }

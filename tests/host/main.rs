@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
 mod agent_hooks;
+mod audit;
 mod cascade;
-mod cascade_law;
 mod config;
 mod context;
 mod delegation;
 mod front;
 mod hook_key;
+mod host_hooks;
+mod laws;
 mod lists;
 mod memory;
 mod names;
+mod native_servers;
 mod output;
 mod rehearsal;
 mod reload;

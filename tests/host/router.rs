@@ -125,7 +125,7 @@ fn progress_is_passed_on_in_order() {
     let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
     let mut cx = stage.caller();
     let listener = heard.clone();
-    cx.progress = Some(Arc::new(move |value, _, _, _| listener.lock().unwrap().push(value)));
+    cx.progress = Some(Arc::new(move |step| listener.lock().unwrap().push(step.progress)));
     stage.run(stage.host.core().router.call(&cx, &ServerName::new("shop"), "buy", json!({}))).unwrap();
     assert_eq!(*heard.lock().unwrap(), [1.0, 2.0]);
 }
@@ -149,7 +149,7 @@ fn foreign_and_shrinking_progress_is_dropped_and_traced() {
     let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
     let mut cx = stage.caller();
     let listener = heard.clone();
-    cx.progress = Some(Arc::new(move |value, _, _, _| listener.lock().unwrap().push(value)));
+    cx.progress = Some(Arc::new(move |step| listener.lock().unwrap().push(step.progress)));
     stage.run(stage.host.core().router.call(&cx, &ServerName::new("shop"), "buy", json!({}))).unwrap();
     stage.run(stage.clock.settle());
     assert_eq!(*heard.lock().unwrap(), [2.0]);

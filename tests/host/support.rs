@@ -17,13 +17,14 @@ use greenroom::hooks::{HookKey, HookOptions, HookTarget};
 use greenroom::router::{CallContext, CallError, Output};
 use greenroom_boundary::clock::{UnixNanos, sleep};
 use greenroom_boundary::egress::DenyAll;
-use greenroom_boundary::isolate::{CallValue, HandOff, IsolateError, JsException};
+use greenroom_boundary::isolate::{CallValue, HandOff, IsolateDriver, IsolateError, JsException};
 use greenroom_boundary::mcp::{Frame, FrameDuplex, FrameSink, McpError, McpTarget};
 use greenroom_boundary::trace::{EventKind, HookVerdict, TraceEvent};
 use greenroom_boundary::{BoxFuture, CancellationToken, Credentials, Drivers, Llm, McpConnector, Scope, ServerName, Tracer};
 use greenroom_harness::host::{Leftovers, TurnReply, TurnRequest};
 use greenroom_harness::load::typed;
 use greenroom_harness::trace::TraceLog;
+use greenroom_mocks::audit::MemoryAudit;
 use greenroom_mocks::isolate::MockCall;
 use greenroom_mocks::llm::{LlmScript, LlmSwitch, ScriptedLlm};
 use greenroom_mocks::mcp::{McpScript, McpSwitch, ScriptedMcp};
@@ -33,8 +34,8 @@ use serde_json::{Value, json};
 /// A native function in place of a script's.
 pub(crate) type Native = Box<dyn Fn(MockCall) -> BoxFuture<'static, Result<CallValue, IsolateError>> + Send + Sync>;
 
-/// What a raw server answers to a request or notification: whole frames, `$id` stands for the request's id.
-pub(crate) type Respond = Arc<dyn Fn(&str, &Value) -> Vec<String> + Send + Sync>;
+/// What a raw server answers to a request or notification, and after which wait: whole frames, `$id` stands for the request's id.
+pub(crate) type Respond = Arc<dyn Fn(&str, &Value) -> (Duration, Vec<String>) + Send + Sync>;
 
 pub(crate) fn json_value(value: &Value) -> CallValue {
     CallValue::Json(serde_json::value::to_raw_value(value).unwrap())
@@ -102,11 +103,21 @@ pub(crate) struct Set {
     models: Vec<(String, String)>,
     natives: Vec<(String, String, Native)>,
     hooks: Vec<HookDeclaration>,
+    engine: Option<Arc<dyn IsolateDriver>>,
+    sources: Vec<(String, String)>,
 }
 
 impl Set {
     pub(crate) fn new(config: &str) -> Self {
-        Self { config: config.to_owned(), servers: vec![], models: vec![], natives: vec![], hooks: vec![] }
+        Self {
+            config: config.to_owned(),
+            servers: vec![],
+            models: vec![],
+            natives: vec![],
+            hooks: vec![],
+            engine: None,
+            sources: vec![],
+        }
     }
 
     /// A scripted server, as scenarios write it.
@@ -116,8 +127,29 @@ impl Set {
     }
 
     /// A server that answers frame by frame; `initialize` is answered for it.
-    pub(crate) fn raw(mut self, name: &str, respond: impl Fn(&str, &Value) -> Vec<String> + Send + Sync + 'static) -> Self {
+    pub(crate) fn raw(self, name: &str, respond: impl Fn(&str, &Value) -> Vec<String> + Send + Sync + 'static) -> Self {
+        self.timed(name, move |method, params| (Duration::ZERO, respond(method, params)))
+    }
+
+    /// The same with a wait before the answer, on the host's clock.
+    pub(crate) fn timed(
+        mut self,
+        name: &str,
+        respond: impl Fn(&str, &Value) -> (Duration, Vec<String>) + Send + Sync + 'static,
+    ) -> Self {
         self.servers.push((name.to_owned(), ServerScript::Raw(Arc::new(respond))));
+        self
+    }
+
+    /// A real engine in place of native functions.
+    pub(crate) fn engine(mut self, engine: Arc<dyn IsolateDriver>) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// The text of `SCRIPT.js`.
+    pub(crate) fn source(mut self, script: &str, text: &str) -> Self {
+        self.sources.push((script.to_owned(), text.to_owned()));
         self
     }
 
@@ -136,7 +168,8 @@ impl Set {
     /// A message hook on any server or agent, as a scenario declares it.
     pub(crate) fn hook_on(mut self, server: &str, key: &str, target: &str) -> Self {
         let target = HookTarget::parse(target).unwrap();
-        let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), 0);
+        let declared = u32::try_from(self.hooks.len()).unwrap();
+        let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), declared);
         let declare = |binding| HookDeclaration { server: ServerName::new(server), binding };
         self.hooks.extend(bindings.into_iter().map(declare));
         self
@@ -153,6 +186,9 @@ impl Set {
             std::fs::write(&path, "").unwrap();
             isolate = isolate.register(&path.display().to_string(), &function, native);
         }
+        for (script, text) in self.sources {
+            std::fs::write(folder.path().join(format!("{script}.js")), text).unwrap();
+        }
         let spy = Spy::default();
         let mut servers: BTreeMap<ServerName, Arc<dyn McpConnector>> = BTreeMap::new();
         for (name, script) in self.servers {
@@ -161,7 +197,7 @@ impl Set {
                     let script: McpScript = typed(Path::new("server"), &text).unwrap();
                     Arc::new(ScriptedMcp::new(script, shared.clone()))
                 }
-                ServerScript::Raw(respond) => Arc::new(RawServer(respond)),
+                ServerScript::Raw(respond) => Arc::new(RawServer { respond, clock: shared.clone() }),
             };
             servers.insert(ServerName::new(name), inner);
         }
@@ -171,14 +207,16 @@ impl Set {
             models.insert(name.clone(), Arc::new(ScriptedLlm::new(name, script, shared.clone(), &entropy)));
         }
         let log = TraceLog::new(100_000);
+        let audit = MemoryAudit::default();
         let drivers = Drivers {
             llm: Arc::new(LlmSwitch::new(models)),
             mcp: Arc::new(Spying { inner: McpSwitch::new(servers), spy: spy.clone() }),
             cli: Arc::new(greenroom_mocks::cli::DenyCli),
-            isolate: Arc::new(isolate),
+            isolate: self.engine.unwrap_or_else(|| Arc::new(isolate)),
             clock: shared.clone(),
             entropy: Arc::new(entropy),
             egress: Arc::new(DenyAll),
+            audit: Arc::new(audit.clone()),
             tracer: Tracer::new(shared, Arc::new(log.clone())),
             credentials: Credentials::default(),
         };
@@ -189,7 +227,7 @@ impl Set {
         config.hooks.extend(self.hooks);
         let runtime = clock.runtime().unwrap();
         let host = Host::start(config, drivers, HandOff::Strict);
-        Stage { host, log, clock, runtime, spy, folder }
+        Stage { host, log, clock, audit, runtime, spy, folder }
     }
 }
 
@@ -198,6 +236,7 @@ pub(crate) struct Stage {
     pub(crate) host: Host,
     pub(crate) log: TraceLog,
     pub(crate) clock: VirtualClock,
+    pub(crate) audit: MemoryAudit,
     runtime: tokio::runtime::Runtime,
     spy: Spy,
     folder: tempfile::TempDir,
@@ -317,6 +356,16 @@ impl Stage {
         open.into_values().collect()
     }
 
+    /// Milliseconds of virtual time since the stage was built.
+    pub(crate) fn clock_ms(&self) -> u64 {
+        greenroom_boundary::Clock::now(&self.clock).0 / 1_000_000
+    }
+
+    /// The text without the folder of this stage, so that two stages can be compared.
+    pub(crate) fn placeless(&self, text: &str) -> String {
+        text.replace(&self.folder.path().display().to_string(), "")
+    }
+
     pub(crate) fn end(&self) -> Leftovers {
         self.run(self.host.shutdown())
     }
@@ -389,7 +438,10 @@ impl FrameSink for SpySink {
     }
 }
 
-struct RawServer(Respond);
+struct RawServer {
+    respond: Respond,
+    clock: Arc<dyn greenroom_boundary::Clock>,
+}
 
 impl std::fmt::Debug for RawServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -400,25 +452,40 @@ impl std::fmt::Debug for RawServer {
 #[async_trait]
 impl McpConnector for RawServer {
     async fn open(&self, target: &McpTarget, _: &CancellationToken) -> Result<FrameDuplex, McpError> {
-        let (host, FrameDuplex { mut sink, mut source }) = greenroom_wire::pipe(target.server.as_str());
-        let respond = self.0.clone();
+        let (host, FrameDuplex { sink, mut source }) = greenroom_wire::pipe(target.server.as_str());
+        let (respond, clock) = (self.respond.clone(), self.clock.clone());
+        let sink = Arc::new(tokio::sync::Mutex::new(sink));
         tokio::spawn(async move {
             while let Some(Ok(frame)) = source.next().await {
                 let message: Value = serde_json::from_slice(&frame.0).unwrap();
                 let method = message["method"].as_str().unwrap_or_default();
-                let frames = match method {
+                let (wait, frames) = match method {
                     // Only calls and lists are scripted.
-                    _ if message.get("id").is_none() => vec![],
-                    "initialize" => vec![result(
-                        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"raw","version":"1"}}"#,
-                    )],
+                    _ if message.get("id").is_none() => continue,
+                    "initialize" => (
+                        Duration::ZERO,
+                        vec![result(
+                            r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"raw","version":"1"}}"#,
+                        )],
+                    ),
                     method => respond(method, &message["params"]),
                 };
-                for text in frames {
-                    let text = text.replace("$id", &message["id"].to_string());
-                    if sink.send(Frame::from(text)).await.is_err() {
-                        return;
+                let (sink, waited) = (sink.clone(), (!wait.is_zero()).then(|| sleep(clock.as_ref(), wait)));
+                let answer = async move {
+                    if let Some(waited) = waited {
+                        waited.await;
                     }
+                    for text in frames {
+                        let text = text.replace("$id", &message["id"].to_string());
+                        if sink.lock().await.send(Frame::from(text)).await.is_err() {
+                            return;
+                        }
+                    }
+                };
+                if wait.is_zero() {
+                    answer.await;
+                } else {
+                    tokio::spawn(answer);
                 }
             }
         });

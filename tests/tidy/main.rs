@@ -3,6 +3,7 @@
 //! Invariant: a failing rule names file, line and what to do. Deliberately no processes and no network: the tree is read
 //! as it lies there.
 
+mod cases;
 mod commands;
 mod documents;
 mod reference;

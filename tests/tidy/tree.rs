@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders that hold code of this project.
-pub(crate) const CODE: [&str; 6] = ["src", "crates", "mocks", "harness", "benches", "tests"];
+pub(crate) const CODE: [&str; 7] = ["src", "crates", "mocks", "harness", "benches", "tests", "xtask"];
 
 /// Names that are never entered.
 const FOREIGN: [&str; 8] = ["target", ".git", ".tools", ".v8", "node_modules", "__pycache__", "mutants.out", ".cache"];

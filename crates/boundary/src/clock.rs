@@ -6,9 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use futures::poll;
 use serde::{Deserialize, Serialize};
 
 use crate::BoxFuture;
@@ -69,7 +71,15 @@ pub fn sleep(clock: &dyn Clock, duration: Duration) -> BoxFuture<'static, ()> {
 pub struct Elapsed;
 
 /// Runs `future` until `deadline`; whichever is first decides. A future that is ready at the deadline wins.
-pub async fn timeout_at<F: Future + Unpin>(clock: &dyn Clock, deadline: MonoNanos, future: F) -> Result<F::Output, Elapsed> {
+pub async fn timeout_at<F: Future + Unpin>(
+    clock: &dyn Clock,
+    deadline: MonoNanos,
+    mut future: F,
+) -> Result<F::Output, Elapsed> {
+    // What is ready at once needs no timer.
+    if let Poll::Ready(value) = poll!(&mut future) {
+        return Ok(value);
+    }
     match select(future, clock.sleep_until(deadline)).await {
         Either::Left((value, _)) => Ok(value),
         Either::Right(_) => Err(Elapsed),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{CliRunner, Clock, Credentials, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
+use crate::{AuditSink, CliRunner, Clock, Credentials, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
 
 /// One driver per boundary. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Drivers {
     pub entropy: Arc<dyn Entropy>,
     /// Policy on outgoing connections.
     pub egress: Arc<dyn Egress>,
+    /// Where the audit stream goes.
+    pub audit: Arc<dyn AuditSink>,
     /// Where the host's events go.
     pub tracer: Tracer,
     /// The secrets that the host learns while it loads its config.

@@ -22,22 +22,73 @@ pub struct Script {
     pub code: Arc<str>,
 }
 
-/// What one call may use.
+/// How far a call is kept apart from the calls before and after it. A call never sees what another one left, at any level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// One context per script is kept and shared by its calls: its globals and all built-in objects are frozen, and the top
+    /// level of the script runs anew for each call, so that module-level variables start fresh.
+    Frozen,
+    /// A context of its own.
+    #[default]
+    Context,
+    /// An engine instance of its own: heap and engine-wide caches are fresh too.
+    Isolate,
+    /// A process of its own, which survives what ends an engine.
+    Process,
+}
+
+impl Isolation {
+    /// All levels, weakest first.
+    pub const ALL: [Self; 4] = [Self::Frozen, Self::Context, Self::Isolate, Self::Process];
+
+    /// Its name in configs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Frozen => "frozen",
+            Self::Context => "context",
+            Self::Isolate => "isolate",
+            Self::Process => "process",
+        }
+    }
+}
+
+/// What one call may use, and how far it is kept apart from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// How far it is kept apart.
+    pub isolation: Isolation,
     /// Longest time from call to answer on the host's clock, host calls included.
     pub wall: Duration,
     /// Longest time that the script itself may compute, host calls excluded.
     pub cpu: Duration,
     /// Largest heap, in bytes.
     pub heap_bytes: usize,
+    /// Largest sum of its array buffers, in bytes; never more than the heap's limit.
+    pub buffer_bytes: usize,
     /// Largest JSON text of one value that crosses the bridge, in bytes.
     pub value_bytes: usize,
+    /// Largest sum of all texts that it hands to the host (arguments, console lines, its result), in bytes.
+    pub output_bytes: usize,
+    /// Most operations under way at once.
+    pub pending_ops: usize,
+    /// Longest time that one run of a callback may compute.
+    pub callback_cpu: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { wall: Duration::from_secs(30), cpu: Duration::from_millis(500), heap_bytes: 64 << 20, value_bytes: 8 << 20 }
+        Self {
+            isolation: Isolation::default(),
+            wall: Duration::from_secs(30),
+            cpu: Duration::from_millis(500),
+            heap_bytes: 64 << 20,
+            buffer_bytes: 64 << 20,
+            value_bytes: 8 << 20,
+            output_bytes: 64 << 20,
+            pending_ops: 1024,
+            callback_cpu: Duration::from_millis(100),
+        }
     }
 }
 
@@ -62,7 +113,9 @@ pub struct CallbackAt {
 /// One operation of `ctx`, declared once for all engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpDecl {
-    /// Dotted path below `ctx`: `Send`, `mcp.CallTool`, `memory.context.Get`.
+    /// Dotted path below `ctx`: `Send`, `mcp.CallTool`, `memory.context.Get`. A `*` as the last but one part stands for any
+    /// name, which is the operation's first argument: `servers.*.call` is `ctx.servers.shop.call(…)`. Such an operation that
+    /// needs nothing but the name is a property, `ctx.servers.shop.instructions`; its twin is a method.
     pub path: &'static str,
     /// How it runs. An [`OpKind::Await`] operation also gets a twin `…Async` that returns a promise.
     pub kind: OpKind,
@@ -155,6 +208,17 @@ pub trait ContextOps: Send + Sync {
     fn wall_deadline(&self, wall: Duration) -> BoxFuture<'static, ()>;
 }
 
+/// Where a function gets its `ctx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassCtx {
+    /// It gets none.
+    No,
+    /// Before the other arguments: `Create`, `Next`.
+    First,
+    /// After the other arguments: functions of script servers.
+    Last,
+}
+
 /// A request to call one function.
 #[derive(Clone)]
 pub struct CallRequest {
@@ -162,8 +226,8 @@ pub struct CallRequest {
     pub script: Arc<Script>,
     /// The function's name.
     pub function: String,
-    /// Give `ctx` as the first argument.
-    pub pass_ctx: bool,
+    /// Where `ctx` stands among the arguments.
+    pub pass_ctx: PassCtx,
     /// The (other) arguments.
     pub args: Vec<RawJson>,
     /// What it may use.
@@ -261,6 +325,30 @@ pub enum IsolateError {
         /// The limit.
         limit_bytes: usize,
     },
+    /// It handed more text to the host than its limit and was stopped.
+    #[error("hook handed more than {limit_bytes} bytes to the host and was stopped")]
+    OutputLimit {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// It had more operations under way than its limit and was stopped.
+    #[error("hook had more than {limit} operations under way and was stopped; await some of them first")]
+    PendingLimit {
+        /// The limit.
+        limit: usize,
+    },
+    /// One of its callbacks computed longer than its limit and was stopped.
+    #[error("a callback of the hook computed longer than {limit_ms} ms and was stopped")]
+    CallbackLimit {
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// The process that it ran in ended, as an engine does that runs out of memory at once.
+    #[error("the process of the hook ended: {message}")]
+    Died {
+        /// How it ended.
+        message: String,
+    },
     /// The caller cancelled.
     #[error("hook was cancelled")]
     Cancelled,
@@ -285,6 +373,11 @@ pub enum IsolateError {
 }
 
 impl IsolateError {
+    /// An engine was asked for [`Isolation::Process`] and has no such level; anything weaker would not be what was asked for.
+    pub fn no_process_level(engine: &str) -> Self {
+        Self::Engine { message: format!("{engine} has no isolation level `process` in this build; use `isolate`") }
+    }
+
     /// Stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -294,6 +387,10 @@ impl IsolateError {
             Self::CpuLimit { .. } => "HOOK_CPU_LIMIT",
             Self::HeapLimit { .. } => "HOOK_HEAP_LIMIT",
             Self::ValueLimit { .. } => "HOOK_VALUE_LIMIT",
+            Self::OutputLimit { .. } => "HOOK_OUTPUT_LIMIT",
+            Self::PendingLimit { .. } => "HOOK_PENDING_LIMIT",
+            Self::CallbackLimit { .. } => "HOOK_CALLBACK_LIMIT",
+            Self::Died { .. } => "HOOK_DIED",
             Self::Cancelled => "HOOK_CANCELLED",
             Self::NeverSettles => "HOOK_NEVER_SETTLES",
             Self::UnhandledRejection(_) => "HOOK_UNHANDLED_REJECTION",
@@ -332,7 +429,8 @@ pub trait IsolateDriver: Send + Sync + fmt::Debug {
     /// The names of the functions that the script offers, in source order. Fails if it does not load.
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError>;
 
-    /// Calls a function in a fresh context.
+    /// Calls a function, kept apart from other calls as [`Limits::isolation`] says. An engine that has no such level takes the
+    /// next stronger one that it has, or else refuses.
     async fn call(
         &self,
         request: CallRequest,

@@ -13,9 +13,11 @@
 //! | clock | [`Clock`] | [`clock`] |
 //! | entropy | [`Entropy`] | [`entropy`] |
 //! | egress | [`Egress`] | [`egress`] |
+//! | audit sink | [`AuditSink`] | [`audit`] |
 //!
 //! The [`trace`] module is the one vocabulary of events; host, recorder, replayer, expectations and reporters speak it.
 
+pub mod audit;
 pub mod cli;
 pub mod clock;
 #[cfg(feature = "conformance")]
@@ -30,6 +32,7 @@ pub mod mcp;
 pub mod secrets;
 pub mod trace;
 
+pub use audit::AuditSink;
 pub use cli::CliRunner;
 pub use clock::Clock;
 pub use drivers::Drivers;

@@ -121,9 +121,11 @@ pub enum DelegateVia {
     Script,
     /// The model called the agent's tool.
     Tool,
+    /// A server asked for a sample.
+    Sampling,
 }
 
-/// What can happen. `boundary` is `llm.NAME`, `mcp.NAME`, `cli.NAME`, `agent.NAME`, `server.NAME` (built in), `hook`,
+/// What can happen. `boundary` is `llm.NAME`, `mcp.NAME`, `cli.NAME`, `agent.NAME`, `server.NAME` (built in), `client.NAME`, `hook`,
 /// `isolate`, `clock` or `host`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

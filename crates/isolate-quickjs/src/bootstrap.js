@@ -8,7 +8,7 @@
   const { apply, construct } = Reflect;
   const { create, defineProperty, getPrototypeOf, keys } = Object, ObjectPrototype = Object.prototype;
   const { isArray } = Array;
-  const PromiseIntrinsic = Promise;
+  const PromiseIntrinsic = Promise, ProxyIntrinsic = Proxy;
   const promiseThen = Promise.prototype.then;
   const ErrorIntrinsic = Error;
   const StringIntrinsic = String;
@@ -156,6 +156,36 @@
     }
   }
 
+  /** Below `*` stands any name: what the script writes there is the operation's first argument. */
+  function named(at, op, space, name, views, live) {
+    if (!views[space]) {
+      const entries = views[space] = [];
+      const get = (_, given) => {
+        if (typeof given !== "string") return undefined;
+        const view = create(ObjectPrototype);
+        for (let i = 0; i < entries.length; i++) entries[i](view, given);
+        return view;
+      };
+      const object = new ProxyIntrinsic(create(null), { __proto__: null, get });
+      defineProperty(at.methods, space, { __proto__: null, value: object });
+    }
+    const bind = (key, run) => {
+      const bound = live(run, op);
+      return (given) => ({ [key](...values) { return bound(bind, listed(given, values)); } }[key]);
+    };
+    const now = bind(name, op.isInline ? call.inline : call.sync), twin = bind(`${name}Async`, call.twin);
+    defineProperty(views[space], views[space].length, { __proto__: null, value: (view, given) => {
+      if (op.min === 1) defineProperty(view, name, { __proto__: null, get: now(given) });
+      else defineProperty(view, name, { __proto__: null, value: now(given) });
+      if (!op.isInline) defineProperty(view, `${name}Async`, { __proto__: null, value: twin(given) });
+    } });
+  }
+  const listed = (first, rest) => {
+    const all = [first];
+    for (let i = 0; i < rest.length; i++) defineProperty(all, i + 1, { __proto__: null, value: rest[i], enumerable: true, writable: true, configurable: true });
+    return all;
+  };
+
   /** The script's `ctx`. Its methods know their one receiver, so no other object can stand in for it. */
   function makeContext() {
     let isLive = true;
@@ -186,8 +216,14 @@
       if (!isLive) throw hostError(below, "ERR_RELEASED", `ctx.${op.path} was called after the context was released`, "Error");
       return run(below, op, values);
     };
+    const views = { __proto__: null };
     for (let i = 0; i < ops.length; i++) {
-      const op = ops[i], last = op.parts.length - 1, name = op.parts[last], at = group(op.parts, last);
+      const op = ops[i], last = op.parts.length - 1, name = op.parts[last];
+      if (op.parts[last - 1] === "*") {
+        named(group(op.parts, last - 2), op, op.parts[last - 2], name, views, live);
+        continue;
+      }
+      const at = group(op.parts, last);
       method(at, name, op.path, live(op.isInline ? call.inline : call.sync, op));
       if (!op.isInline) method(at, `${name}Async`, `${op.path}Async`, live(call.twin, op));
     }
@@ -247,11 +283,12 @@
 
   let settled;
   /** Calls a function of the script. A promise it returns settles later. */
-  function enter(run, passContext, texts) {
+  function enter(run, contextAt, texts) {
     const values = [];
     const add = (value) => defineProperty(values, values.length, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
-    if (passContext) add(makeContext());
+    if (contextAt === "first") add(makeContext());
     for (let i = 0; i < texts.length; i++) add(parse(texts[i]));
+    if (contextAt === "last") add(makeContext());
     const value = apply(run, undefined, values);
     if (typeof value !== "object" && typeof value !== "function" || value === null) {
       settled = { value };

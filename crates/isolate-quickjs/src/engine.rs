@@ -10,8 +10,8 @@ use std::sync::{Arc, mpsc};
 use async_trait::async_trait;
 use greenroom_boundary::CancellationToken;
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Limits, OpArgs, OpDecl, OpError,
-    OpIndex, Script,
+    CallRequest, CallValue, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits, OpArgs,
+    OpDecl, OpError, OpIndex, PassCtx, Script,
 };
 use greenroom_boundary::{BoxFuture, RawJson};
 
@@ -43,7 +43,7 @@ impl QuickJs {
         hand_off: HandOff,
         cancel: &CancellationToken,
     ) -> Result<Pump, IsolateError> {
-        let has_handle = matches!(wanted, Wanted::Call { pass_ctx: true, .. });
+        let has_handle = matches!(wanted, Wanted::Call { pass_ctx: PassCtx::First | PassCtx::Last, .. });
         let shared = Shared::begin(limits, &self.counters, has_handle);
         let (to_thread, from_host) = mpsc::channel::<ToThread>();
         let (to_host, from_thread) = match hand_off {
@@ -62,7 +62,10 @@ impl QuickJs {
         let job = move || {
             let link = Rc::new(Link::new(shared, ctx, to_host, from_host));
             let result = run(&link, &script, &table, &wanted);
-            link.finish(result);
+            match Rc::try_unwrap(link) {
+                Ok(link) => link.finish(result),
+                Err(held) => held.tell(result),
+            }
         };
         self.workers.run(Box::new(job)).map_err(|error| IsolateError::Engine {
             message: format!("no thread for the script: {error}; allow the process more threads"),
@@ -97,6 +100,9 @@ impl IsolateDriver for QuickJs {
     ) -> Result<CallValue, IsolateError> {
         if cancel.is_cancelled() {
             return Err(IsolateError::Cancelled);
+        }
+        if request.limits.isolation == Isolation::Process {
+            return Err(IsolateError::no_process_level(self.name()));
         }
         let CallRequest { script, function, pass_ctx, args, limits } = request;
         if args.iter().any(|arg| arg.get().len() > limits.value_bytes) {

@@ -68,6 +68,9 @@ pub(crate) enum Kill {
     Cancelled,
     Value,
     Heap,
+    Output,
+    Pending,
+    Callback,
 }
 
 /// What an engine has alive.
@@ -137,7 +140,9 @@ impl Shared {
     /// Why the call was killed.
     pub(crate) fn killed(&self) -> Option<Kill> {
         let kill = self.kill.load(Ordering::SeqCst);
-        [Kill::Cpu, Kill::Wall, Kill::Cancelled, Kill::Value, Kill::Heap].into_iter().find(|why| *why as u8 == kill)
+        let all =
+            [Kill::Cpu, Kill::Wall, Kill::Cancelled, Kill::Value, Kill::Heap, Kill::Output, Kill::Pending, Kill::Callback];
+        all.into_iter().find(|why| *why as u8 == kill)
     }
 
     /// The same as the caller's error.
@@ -149,6 +154,9 @@ impl Shared {
             Kill::Cancelled => IsolateError::Cancelled,
             Kill::Heap => IsolateError::HeapLimit { limit_bytes: self.limits.heap_bytes },
             Kill::Value => IsolateError::ValueLimit { limit_bytes: self.limits.value_bytes },
+            Kill::Output => IsolateError::OutputLimit { limit_bytes: self.limits.output_bytes },
+            Kill::Pending => IsolateError::PendingLimit { limit: self.limits.pending_ops },
+            Kill::Callback => IsolateError::CallbackLimit { limit_ms: ms(self.limits.callback_cpu) },
         })
     }
 
@@ -176,6 +184,8 @@ pub(crate) struct Link {
     started: Cell<u64>,
     twins: RefCell<Vec<u64>>,
     meter: OnceCell<Rc<CpuMeter>>,
+    under_way: Cell<usize>,
+    output_bytes: Cell<usize>,
 }
 
 impl Link {
@@ -195,6 +205,8 @@ impl Link {
             started: Cell::new(0),
             twins: RefCell::default(),
             meter: OnceCell::new(),
+            under_way: Cell::new(0),
+            output_bytes: Cell::new(0),
         }
     }
 
@@ -206,10 +218,32 @@ impl Link {
 
     /// Whether the call is killed, or has now computed too long.
     pub(crate) fn is_over(&self) -> bool {
-        if self.meter.get().is_some_and(|meter| meter.is_over()) {
-            self.shared.kill(Kill::Cpu);
+        if let Some(why) = self.meter.get().and_then(|meter| meter.over()) {
+            self.shared.kill(why);
         }
         self.shared.killed().is_some()
+    }
+
+    /// Counts text handed to the host; over the limit the call is killed.
+    pub(crate) fn count_output(&self, bytes: usize) {
+        let sum = self.output_bytes.get().saturating_add(bytes);
+        self.output_bytes.set(sum);
+        if sum > self.shared.limits.output_bytes {
+            self.shared.kill(Kill::Output);
+        }
+    }
+
+    /// Counts one more operation under way; over the limit the call is killed.
+    pub(crate) fn count_start(&self) {
+        self.under_way.set(self.under_way.get() + 1);
+        if self.under_way.get() > self.shared.limits.pending_ops {
+            self.shared.kill(Kill::Pending);
+        }
+    }
+
+    /// What this call computes, if it is measured yet.
+    pub(crate) fn meter(&self) -> Option<&CpuMeter> {
+        self.meter.get().map(|meter| &**meter)
     }
 
     /// Asks the host to start an operation; its id.
@@ -265,6 +299,9 @@ impl Link {
         self.to_host.send(ToHost::Waits { taken: self.taken.get() });
         let message = self.from_host.recv();
         self.taken.set(self.taken.get() + 1);
+        if matches!(message, Ok(ToThread::Done { .. })) {
+            self.under_way.set(self.under_way.get().saturating_sub(1));
+        }
         match message {
             Ok(ToThread::Kill) | Err(_) => {
                 self.shared.kill(Kill::Cancelled);
@@ -274,8 +311,15 @@ impl Link {
         }
     }
 
+    /// Lets go of the host's side, and then tells the host that the call is over.
+    pub(crate) fn finish(self, result: Result<CallValue, IsolateError>) {
+        let Self { to_host, ops, .. } = self;
+        drop(ops);
+        to_host.send(ToHost::Finished(result));
+    }
+
     /// Tells the host that the call is over.
-    pub(crate) fn finish(&self, result: Result<CallValue, IsolateError>) {
+    pub(crate) fn tell(&self, result: Result<CallValue, IsolateError>) {
         self.to_host.send(ToHost::Finished(result));
     }
 }

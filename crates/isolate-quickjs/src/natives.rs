@@ -24,6 +24,7 @@ pub(crate) fn natives<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js
     natives.set("inline", Function::new(ctx.clone(), inline)?)?;
     let own = Rc::clone(link);
     let start = move |ctx: Ctx<'js>, op: usize, args: Vec<String>, has_callback: bool| -> Result<f64> {
+        own.count_start();
         let args = own.arguments(&ctx, args)?;
         Ok(own.start(OpIndex(op), args, has_callback) as f64)
     };
@@ -49,6 +50,7 @@ pub(crate) fn natives<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js
     natives.set("random", Function::new(ctx.clone(), move || own.ops.random())?)?;
     let own = Rc::clone(link);
     let console = move |ctx: Ctx<'js>, level: String, text: String| -> Result<()> {
+        own.count_output(text.len());
         own.alive(&ctx)?;
         own.ops.console(&level, &text);
         Ok(())
@@ -72,7 +74,12 @@ pub(crate) fn run_callback<'js>(
         link.shared.kill(Kill::Value);
         return Err(interrupt(dispatch.ctx()));
     }
-    let verdict: Value<'js> = dispatch.call((id as f64, texts))?;
+    let outer = link.meter().and_then(|meter| meter.callback_begins(link.shared.limits.callback_cpu));
+    let verdict: Result<Value<'js>> = dispatch.call((id as f64, texts));
+    if let Some(meter) = link.meter() {
+        meter.callback_ends(outer);
+    }
+    let verdict = verdict?;
     link.alive(dispatch.ctx())?;
     Ok(match verdict.as_string() {
         Some(text) => CallbackVerdict::Threw(Reported::parse(&text.to_string()?).into()),
@@ -113,6 +120,7 @@ impl Link {
         if texts.iter().any(|text| text.len() > self.shared.limits.value_bytes) {
             self.shared.kill(Kill::Value);
         }
+        self.count_output(texts.iter().map(String::len).sum());
         self.alive(ctx)?;
         texts
             .into_iter()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_boundary::RawJson;
-use greenroom_boundary::isolate::{CallValue, IsolateError, Script, well_formed_json};
+use greenroom_boundary::isolate::{CallValue, IsolateError, PassCtx, Script, well_formed_json};
 use nix::time::{ClockId, clock_gettime};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
@@ -27,7 +27,7 @@ pub(crate) enum Wanted {
     /// The names of its functions, as a JSON list.
     Names,
     /// The result of a function.
-    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+    Call { function: String, pass_ctx: PassCtx, args: Vec<RawJson> },
 }
 
 type Outcome<T> = Result<T, IsolateError>;
@@ -42,8 +42,8 @@ pub(crate) fn run(link: &Rc<Link>, script: &Arc<Script>, table: &str, wanted: &W
     link.metered(&meter);
     let (polled, watched) = (Rc::clone(&meter), Arc::clone(&link.shared));
     runtime.set_interrupt_handler(Some(Box::new(move || {
-        if polled.is_over() {
-            watched.kill(Kill::Cpu);
+        if let Some(why) = polled.over() {
+            watched.kill(why);
         }
         watched.killed().is_some()
     })));
@@ -72,19 +72,38 @@ pub(crate) fn run(link: &Rc<Link>, script: &Arc<Script>, table: &str, wanted: &W
 pub(crate) struct CpuMeter {
     since: Cell<Duration>,
     limit: Duration,
+    callback_until: Cell<Option<Duration>>,
 }
 
 impl CpuMeter {
     fn new(limit: Duration) -> Self {
-        Self { since: Cell::new(thread_cpu()), limit }
+        Self { since: Cell::new(thread_cpu()), limit, callback_until: Cell::new(None) }
     }
 
     fn restart(&self) {
         self.since.set(thread_cpu());
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        thread_cpu().saturating_sub(self.since.get()) > self.limit
+    /// The limit that has passed, if one has.
+    pub(crate) fn over(&self) -> Option<Kill> {
+        let now = thread_cpu();
+        if now.saturating_sub(self.since.get()) > self.limit {
+            return Some(Kill::Cpu);
+        }
+        self.callback_until.get().is_some_and(|until| now > until).then_some(Kill::Callback)
+    }
+
+    /// A callback begins, with this much time of its own; gives what to restore at its end. One within another has no more.
+    pub(crate) fn callback_begins(&self, limit: Duration) -> Option<Duration> {
+        let outer = self.callback_until.get();
+        let own = thread_cpu().saturating_add(limit);
+        self.callback_until.set(Some(outer.map_or(own, |outer| outer.min(own))));
+        outer
+    }
+
+    /// The callback has ended.
+    pub(crate) fn callback_ends(&self, outer: Option<Duration>) {
+        self.callback_until.set(outer);
     }
 }
 
@@ -144,9 +163,14 @@ impl<'js> Session<'js> {
         }
     }
 
-    fn call(&self, function: Function<'js>, pass_ctx: bool, args: &[RawJson]) -> Outcome<CallValue> {
+    fn call(&self, function: Function<'js>, pass_ctx: PassCtx, args: &[RawJson]) -> Outcome<CallValue> {
         let texts: Vec<&str> = args.iter().map(|arg| arg.get()).collect();
-        self.glue::<_, ()>("enter", (function, pass_ctx, texts))?;
+        let ctx_at = match pass_ctx {
+            PassCtx::No => "",
+            PassCtx::First => "first",
+            PassCtx::Last => "last",
+        };
+        self.glue::<_, ()>("enter", (function, ctx_at, texts))?;
         loop {
             self.drain()?;
             if let Some(outcome) = self.glue::<_, Option<Object<'js>>>("outcome", ())? {
@@ -181,6 +205,10 @@ impl<'js> Session<'js> {
         if text.len() > self.link.shared.limits.value_bytes {
             return Err(IsolateError::ValueLimit { limit_bytes: self.link.shared.limits.value_bytes });
         }
+        self.link.count_output(text.len());
+        if let Some(killed) = self.link.shared.kill_error() {
+            return Err(killed);
+        }
         let json = serde_json::value::RawValue::from_string(well_formed_json(text));
         json.map(CallValue::Json).map_err(|error| IsolateError::NotJson { message: error.to_string() })
     }
@@ -188,8 +216,8 @@ impl<'js> Session<'js> {
     /// Runs the script's jobs until none is left or the call is killed.
     fn drain(&self) -> Outcome<()> {
         loop {
-            if self.meter.is_over() {
-                self.link.shared.kill(Kill::Cpu);
+            if let Some(why) = self.meter.over() {
+                self.link.shared.kill(why);
             }
             if let Some(error) = self.link.shared.kill_error() {
                 return Err(error);

@@ -1,53 +1,66 @@
 // The world that a script finds: `ctx` prototypes made of the operation table, console, host time and host randomness.
-// Invariant: nothing of the host is reachable from here but the functions given to `install`, and those stay in this closure.
+// Invariant: nothing of the host is reachable from here but the functions given, and those know only the running call.
 // Runs once, while the startup snapshot is made; it must not read the time or a random number then.
-(function (table) {
+(function (methods, spaces, host) {
   'use strict';
-  const { defineProperty, getOwnPropertyDescriptor, setPrototypeOf } = Object;
-  const { apply, construct } = Reflect;
+  const { create, defineProperty, freeze, getOwnPropertyDescriptor, getOwnPropertyDescriptors, getPrototypeOf, setPrototypeOf } = Object;
+  const { apply, construct, ownKeys } = Reflect;
   const { stringify } = JSON;
   const hidden = (target, name, value) =>
     defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
-  let host = null;
 
   // -- ctx ---------------------------------------------------------------------------------------------------------------------
-  const spaces = [{ path: '', name: '', parent: 0, proto: {} }];
-  const spaceOf = (path) => {
-    const known = spaces.findIndex((space) => space.path === path);
-    if (known >= 0) return known;
-    const dot = path.lastIndexOf('.');
-    const parent = spaceOf(dot < 0 ? '' : path.slice(0, dot));
-    spaces.push({ path, name: path.slice(dot + 1), parent, proto: {} });
-    return spaces.length - 1;
-  };
-  table.forEach(({ path, waits }, index) => {
-    const dot = path.lastIndexOf('.');
-    const space = spaceOf(dot < 0 ? '' : path.slice(0, dot));
-    const name = path.slice(dot + 1);
-    const sync = { [name](...args) { return host.op(this, space, index, args); } };
-    hidden(spaces[space].proto, name, sync[name]);
-    if (waits) {
-      const twin = name + 'Async';
-      const later = { [twin](...args) { return host.opAsync(this, space, index, args); } };
-      hidden(spaces[space].proto, twin, later[twin]);
-    }
+  const protos = spaces.map(({ make }) => {
+    const proto = make.prototype;
+    // A script must not be able to make such an object itself.
+    delete proto.constructor;
+    return proto;
   });
-  const release = { Release() { host.release(this); }, __release() { host.release(this); } };
-  for (const name of ['Release', '__release']) {
-    if (!(name in spaces[0].proto)) hidden(spaces[0].proto, name, release[name]);
-  }
-  if (Symbol.dispose) hidden(spaces[0].proto, Symbol.dispose, release.Release);
-
-  const build = () => {
-    const made = [];
-    for (let i = 0; i < spaces.length; i++) {
-      const object = setPrototypeOf(host.make(i), spaces[i].proto);
-      made[i] = object;
-      if (i > 0) {
-        defineProperty(made[spaces[i].parent], spaces[i].name, { value: object, writable: false, configurable: true, enumerable: false });
+  const listed = (first, rest) => {
+    const all = [first];
+    for (let i = 0; i < rest.length; i++) defineProperty(all, i + 1, { value: rest[i], writable: true, configurable: true, enumerable: true });
+    return all;
+  };
+  // Below `*` stands any name: what the script writes there is the operation's first argument.
+  const named = (getter, members) => {
+    const get = (_, given, object) => {
+      if (typeof given !== 'string') return undefined;
+      const receiver = apply(getter, object, []);
+      const view = {};
+      for (let i = 0; i < members.length; i++) {
+        const { sync, later, property } = members[i], { name } = sync;
+        const now = { [name](...args) { return apply(sync, receiver, listed(given, args)); } }[name];
+        defineProperty(view, name, property ? { __proto__: null, configurable: true, get: now } : { __proto__: null, configurable: true, value: now });
+        if (later) hidden(view, later.name, { [later.name](...args) { return apply(later, receiver, listed(given, args)); } }[later.name]);
       }
+      return view;
+    };
+    return new Proxy({ __proto__: null }, { __proto__: null, get });
+  };
+  const members = spaces.map(() => []);
+  for (const method of methods) {
+    const { space, sync, later } = method;
+    if (spaces[space].name === '*') {
+      members[space].push(method);
+      continue;
     }
-    return made[0];
+    hidden(protos[space], sync.name, sync);
+    if (later) hidden(protos[space], later.name, later);
+  }
+  for (let i = 1; i < spaces.length; i++) {
+    const { parent, name, getter } = spaces[i];
+    if (name === '*') setPrototypeOf(protos[parent], named(getter, members[i]));
+    else defineProperty(protos[parent], name, { get: getter, configurable: true, enumerable: false });
+  }
+  for (const name of ['Release', '__release']) if (!(name in protos[0])) hidden(protos[0], name, host.Release);
+  if (Symbol.dispose) hidden(protos[0], Symbol.dispose, host.Release);
+  const constructors = spaces.map(({ make }) => make);
+
+  // For a call that lacks some groups: the object loses their names.
+  const without = (object, names) => {
+    const proto = getPrototypeOf(object), own = getOwnPropertyDescriptors(proto);
+    for (let i = 0; i < names.length; i++) delete own[names[i]];
+    setPrototypeOf(object, create(getPrototypeOf(proto), own));
   };
 
   // A stopped script is unwound by entering a function: V8 notices the stop there.
@@ -112,12 +125,54 @@
     hidden(proto, 'formatToParts', { formatToParts(date) { return apply(parts, this, [date === undefined ? now() : date]); } }.formatToParts);
   }
 
+  // -- frozen contexts ---------------------------------------------------------------------------------------------------------
+  // Everything that calls share and could leave something in is frozen: what can be reached from the global object, and what only
+  // syntax reaches. Own copies of inherited properties can still be assigned below the prototypes that programs extend by hand.
+  const syntaxOnly = () => [
+    function* () {}, async () => {}, async function* () {}, (function* () {})(), (async function* () {})(),
+    [][Symbol.iterator](), ''[Symbol.iterator](), 'x'.matchAll(/x/g), new Map().keys(), new Set().keys(), Uint8Array,
+    ...(typeof Iterator === 'function' ? [[].values().map((x) => x), Iterator.from({ next() {} })] : []),
+    ...(typeof Intl === 'object' && Intl.Segmenter ? [new Intl.Segmenter().segment('x'), new Intl.Segmenter().segment('x')[Symbol.iterator]()] : []),
+  ];
+  const letAssign = (proto) => {
+    for (const key of ownKeys(proto)) {
+      const { value, writable, configurable, enumerable } = getOwnPropertyDescriptor(proto, key);
+      if (!writable || !configurable || key === 'name' && proto === Function.prototype || key === 'length') continue;
+      defineProperty(proto, key, {
+        configurable, enumerable,
+        get() { return value; },
+        set(next) {
+          if (this === proto || this === null || typeof this !== 'object' && typeof this !== 'function')
+            throw new TypeError(`Cannot assign to read only property '${String(key)}'`);
+          defineProperty(this, key, { value: next, writable: true, configurable: true, enumerable: true });
+        },
+      });
+    }
+  };
+  const freezeWorld = () => {
+    // What the last match was would be left for the next call.
+    for (const key of ownKeys(RegExp)) if (typeof key === 'string' && /^(\$|input|last|left|right)/.test(key)) delete RegExp[key];
+    for (const parent of [Object, Function, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError])
+      letAssign(parent.prototype);
+    const seen = new Set(), rest = [globalThis, ...protos, ...syntaxOnly()];
+    while (rest.length > 0) {
+      const object = rest.pop();
+      if (object === null || typeof object !== 'object' && typeof object !== 'function' || seen.has(object)) continue;
+      seen.add(object);
+      rest.push(getPrototypeOf(object));
+      for (const key of ownKeys(object)) {
+        const { value, get, set } = getOwnPropertyDescriptor(object, key);
+        rest.push(value, get, set);
+      }
+    }
+    for (const object of seen) freeze(object);
+  };
+
   // Not while the snapshot is made: when V8 wakes a context from it, it extends some of these objects and puts others back.
   const unwanted = ['Temporal', 'WebAssembly', 'SharedArrayBuffer', 'Atomics', 'FinalizationRegistry', 'WeakRef'];
 
-  return (natives) => {
-    host = natives;
+  return () => {
     for (let i = 0; i < unwanted.length; i++) delete globalThis[unwanted[i]];
-    return [build, nudge];
+    return [nudge, freezeWorld, constructors, without];
   };
 })

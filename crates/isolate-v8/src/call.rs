@@ -5,16 +5,20 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_boundary::RawJson;
-use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, Script};
+use greenroom_boundary::isolate::{CallValue, IsolateError, JsException, PassCtx, Script};
 
+use crate::control::own_cpu_time;
 use crate::exceptions;
-use crate::load::{Loaded, caught, load};
+use crate::frozen::{self, FrozenRealm};
+use crate::load::{self, Loaded, Ready, caught, load};
+use crate::objects;
 use crate::park;
 use crate::protocol::JobValue;
 use crate::realm::Realm;
-use crate::state::{ActiveCall, ThreadState};
+use crate::state::{ActiveCall, Rejection, ThreadState, take_touched};
 use crate::values::{self, ToTextError};
 
 /// Why a call ends early.
@@ -28,51 +32,120 @@ pub(crate) enum Stop {
 /// What to do with the script.
 #[derive(Debug)]
 pub(crate) enum Task {
-    Call { function: String, pass_ctx: bool, args: Vec<RawJson> },
+    Call { function: String, pass_ctx: PassCtx, args: Vec<RawJson> },
     List,
+}
+
+/// The context that a call runs in.
+pub(crate) enum Seat {
+    /// A fresh one.
+    Fresh(Realm),
+    /// A fresh one in which the script's top level has run already.
+    Ahead(Ahead),
+    /// The script's own, shared by its calls.
+    Frozen(FrozenRealm),
+}
+
+impl Seat {
+    pub(crate) fn realm(&self) -> &Realm {
+        match self {
+            Self::Fresh(realm) => realm,
+            Self::Ahead(ahead) => &ahead.realm,
+            Self::Frozen(frozen) => &frozen.realm,
+        }
+    }
+}
+
+/// A context in which a script's top level has run before any call asked for it.
+pub(crate) struct Ahead {
+    pub(crate) realm: Realm,
+    ready: Ready,
+    rejections: Vec<Rejection>,
+}
+
+/// A top level that takes longer is run with its call, on that call's account.
+const SHORT: Duration = Duration::from_millis(2);
+
+/// Runs a script's top level in a spare context; `None` if that may not be done for this script.
+pub(crate) fn run_ahead(isolate: &mut v8::Isolate, state: &ThreadState, realm: Realm, script: &Arc<Script>) -> Option<Ahead> {
+    v8::scope!(let scope, isolate);
+    let context = v8::Local::new(scope, &realm.context);
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let known = state.plans.borrow().find(script)?;
+    take_touched();
+    let loaded = load(scope, state, script, &known, None).ok();
+    let rejections = std::mem::take(&mut *state.rejections.borrow_mut());
+    match loaded.filter(|_| !take_touched()) {
+        Some(loaded) => {
+            let ready = loaded.keep(scope);
+            Some(Ahead { realm, ready, rejections })
+        }
+        None => {
+            known.may_run_ahead.set(Some(false));
+            None
+        }
+    }
 }
 
 /// Runs a task in this context.
 pub(crate) fn run(
     isolate: &mut v8::Isolate,
-    state: &ThreadState,
-    realm: &Realm,
     call: &Rc<ActiveCall>,
+    seat: &mut Seat,
     script: &Arc<Script>,
     task: &Task,
 ) -> Result<JobValue, Stop> {
+    let state = Rc::clone(&call.state);
     v8::scope!(let scope, isolate);
-    let context = v8::Local::new(scope, &realm.context);
+    let context = v8::Local::new(scope, &seat.realm().context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    let loaded = load(scope, state, script, &call.control)?;
-    match task {
-        Task::List => Ok(JobValue::Functions(loaded.functions(scope))),
-        Task::Call { function, pass_ctx, args } => {
-            let value = invoke(scope, realm, call, &loaded, function, *pass_ctx, args)?;
-            if matches!(value, CallValue::NoSuchFunction) {
-                return Ok(JobValue::Called(value));
-            }
-            finish(scope, state, call)?;
-            Ok(JobValue::Called(value))
+    let Task::Call { function, pass_ctx, args } = task else {
+        return Ok(JobValue::Functions(load_here(scope, &state, call, script)?.functions(scope)));
+    };
+    let function = match seat {
+        Seat::Fresh(_) => load_here(scope, &state, call, script)?.function(scope, function),
+        Seat::Ahead(ahead) => {
+            *state.rejections.borrow_mut() = std::mem::take(&mut ahead.rejections);
+            Loaded::of(scope, &state, &ahead.ready).function(scope, function)
         }
+        Seat::Frozen(realm) => frozen::function(scope, &state, realm, function, &call.control)?,
+    };
+    if call.control.is_killed() {
+        return Err(Stop::Killed);
     }
+    let Some(function) = function else { return Ok(JobValue::Called(CallValue::NoSuchFunction)) };
+    let value = invoke(scope, call, function, *pass_ctx, args)?;
+    finish(scope, &state, call)?;
+    Ok(JobValue::Called(value))
+}
+
+/// Runs the top level, and finds out whether it may run ahead of later calls.
+fn load_here<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    state: &ThreadState,
+    call: &ActiveCall,
+    script: &Arc<Script>,
+) -> Result<Loaded<'s>, Stop> {
+    let known = load::known(scope, state, script, Some(&call.control))?;
+    if known.may_run_ahead.get().is_some() {
+        return load(scope, state, script, &known, Some(&call.control));
+    }
+    take_touched();
+    let started = own_cpu_time();
+    let loaded = load(scope, state, script, &known, Some(&call.control))?;
+    let is_short = own_cpu_time().saturating_sub(started) <= SHORT;
+    known.may_run_ahead.set(Some(is_short && !take_touched()));
+    Ok(loaded)
 }
 
 fn invoke<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    realm: &Realm,
     call: &Rc<ActiveCall>,
-    loaded: &Loaded<'s>,
-    function: &str,
-    pass_ctx: bool,
+    function: v8::Local<'s, v8::Function>,
+    pass_ctx: PassCtx,
     args: &[RawJson],
 ) -> Result<CallValue, Stop> {
-    let function = loaded.function(scope, function);
-    if call.control.is_killed() {
-        return Err(Stop::Killed);
-    }
-    let Some(function) = function else { return Ok(CallValue::NoSuchFunction) };
-    let arguments = call_arguments(scope, realm, call, pass_ctx, args)?;
+    let arguments = call_arguments(scope, call, pass_ctx, args)?;
     v8::tc_scope!(let scope, scope);
     let undefined = v8::undefined(scope).into();
     let Some(value) = function.call(scope, undefined, &arguments) else {
@@ -135,19 +208,21 @@ fn js_error(
 
 fn call_arguments<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    realm: &Realm,
     call: &ActiveCall,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: &[RawJson],
 ) -> Result<Vec<v8::Local<'s, v8::Value>>, Stop> {
     let mut arguments = Vec::with_capacity(args.len() + 1);
     v8::tc_scope!(let scope, scope);
-    if pass_ctx {
-        match context_object(scope, realm, call) {
-            Some(ctx) => arguments.push(ctx.into()),
+    let ctx: Option<v8::Local<'s, v8::Value>> = if pass_ctx == PassCtx::No {
+        None
+    } else {
+        match context_object(scope, call) {
+            Some(ctx) => Some(ctx.into()),
             None => return Err(failed(scope, call, "ctx could not be made")),
         }
-    }
+    };
+    arguments.extend(ctx.filter(|_| pass_ctx == PassCtx::First));
     for text in args {
         if text.get().len() > call.limits.value_bytes {
             return Err(Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes }));
@@ -157,6 +232,7 @@ fn call_arguments<'s>(
             None => return Err(failed(scope, call, "an argument of the call is not JSON that V8 can read")),
         }
     }
+    arguments.extend(ctx.filter(|_| pass_ctx == PassCtx::Last));
     Ok(arguments)
 }
 
@@ -168,13 +244,8 @@ fn failed(scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, '_, v8::HandleScope<'_>
 }
 
 /// Makes `ctx` and copies its plain data onto it.
-fn context_object<'s>(scope: &mut v8::PinScope<'s, '_>, realm: &Realm, call: &ActiveCall) -> Option<v8::Local<'s, v8::Object>> {
-    let build = v8::Local::new(scope, &realm.build);
-    let undefined = v8::undefined(scope).into();
-    let ctx: v8::Local<'s, v8::Object> = build.call(scope, undefined, &[])?.try_into().ok()?;
-    for path in call.ops.absent() {
-        remove(scope, ctx, path)?;
-    }
+fn context_object<'s>(scope: &mut v8::PinScope<'s, '_>, call: &ActiveCall) -> Option<v8::Local<'s, v8::Object>> {
+    let ctx = objects::make(scope, call, 0)?;
     let data = values::from_text(scope, &call.ops.data())?;
     if let Ok(data) = v8::Local::<v8::Object>::try_from(data) {
         let names = data.get_own_property_names(scope, v8::GetPropertyNamesArgs::default())?;
@@ -188,24 +259,8 @@ fn context_object<'s>(scope: &mut v8::PinScope<'s, '_>, realm: &Realm, call: &Ac
     Some(ctx)
 }
 
-/// Removes what is at a dotted path, if it is there.
-fn remove<'s>(scope: &mut v8::PinScope<'s, '_>, from: v8::Local<'s, v8::Object>, path: &str) -> Option<()> {
-    let (holder, name) = match path.split_once('.') {
-        Some((group, rest)) => {
-            let inner = values::property(scope, from, group)?;
-            return match v8::Local::<v8::Object>::try_from(inner) {
-                Ok(inner) => remove(scope, inner, rest),
-                Err(_) => Some(()),
-            };
-        }
-        None => (from, path),
-    };
-    let name = v8::String::new(scope, name)?;
-    holder.delete(scope, name.into()).map(|_| ())
-}
-
 fn checkpoint(scope: &mut v8::PinScope<'_, '_>, call: &ActiveCall) -> Result<(), Stop> {
-    scope.perform_microtask_checkpoint();
+    call.queue.perform_checkpoint(scope);
     if call.control.is_killed() { Err(Stop::Killed) } else { Ok(()) }
 }
 
@@ -248,7 +303,10 @@ fn result_text(
     }
     match text {
         Ok(None) => Ok(CallValue::Undefined),
-        Ok(Some(text)) => Ok(CallValue::Json(text)),
+        Ok(Some(text)) => {
+            call.count_output(text.get().len());
+            if call.control.is_killed() { Err(Stop::Killed) } else { Ok(CallValue::Json(text)) }
+        }
         Err(ToTextError::TooLarge) => Err(Stop::Error(IsolateError::ValueLimit { limit_bytes: call.limits.value_bytes })),
         Err(ToTextError::NoForm(what)) => Err(Stop::Error(IsolateError::NotJson { message: format!("it is {what}") })),
         Err(ToTextError::Threw) => {

@@ -19,6 +19,9 @@ pub(crate) enum KillReason {
     Wall,
     Cpu,
     Heap,
+    Output,
+    PendingOps,
+    Callback,
     Cancelled,
 }
 
@@ -29,6 +32,9 @@ impl KillReason {
             Self::Wall => IsolateError::WallLimit { limit_ms: millis(limits.wall) },
             Self::Cpu => IsolateError::CpuLimit { limit_ms: millis(limits.cpu) },
             Self::Heap => IsolateError::HeapLimit { limit_bytes: limits.heap_bytes },
+            Self::Output => IsolateError::OutputLimit { limit_bytes: limits.output_bytes },
+            Self::PendingOps => IsolateError::PendingLimit { limit: limits.pending_ops },
+            Self::Callback => IsolateError::CallbackLimit { limit_ms: millis(limits.callback_cpu) },
             Self::Cancelled => IsolateError::Cancelled,
         }
     }
@@ -44,7 +50,7 @@ pub(crate) const PATIENCE_TICKS: u32 = 250;
 #[derive(Debug)]
 enum Phase {
     Waiting,
-    Running { handle: v8::IsolateHandle, clock: ClockId, cpu_until: Duration },
+    Running { handle: v8::IsolateHandle, clock: ClockId, cpu_until: Duration, callback_until: Option<Duration> },
     Done,
 }
 
@@ -107,8 +113,26 @@ impl CallControl {
         if inner.reason.is_some() {
             return false;
         }
-        inner.phase = Phase::Running { handle, clock, cpu_until };
+        inner.phase = Phase::Running { handle, clock, cpu_until, callback_until: None };
         true
+    }
+
+    /// A callback of the script begins, with this much processor time of its own; gives what to restore at its end. A callback within
+    /// a callback has no more time than the outer one.
+    pub(crate) fn callback_begins(&self, cpu: Duration) -> Option<Duration> {
+        let mut inner = self.lock();
+        let Phase::Running { clock, callback_until, .. } = &mut inner.phase else { return None };
+        let outer = *callback_until;
+        let own = cpu_time(*clock).unwrap_or_default().saturating_add(cpu);
+        *callback_until = Some(outer.map_or(own, |outer| outer.min(own)));
+        outer
+    }
+
+    /// The callback has ended.
+    pub(crate) fn callback_ends(&self, outer: Option<Duration>) {
+        if let Phase::Running { callback_until, .. } = &mut self.lock().phase {
+            *callback_until = outer;
+        }
     }
 
     /// Disarms it; from here on nothing can be terminated through this switch.
@@ -149,10 +173,10 @@ impl CallControl {
     /// One look of the watchdog. False when the call is over and need not be watched.
     pub(crate) fn tick(&self) -> bool {
         let mut inner = self.lock();
-        let (clock, cpu_until) = match &inner.phase {
+        let (clock, cpu_until, callback_until) = match &inner.phase {
             Phase::Done => return false,
             Phase::Waiting => return true,
-            Phase::Running { clock, cpu_until, .. } => (*clock, *cpu_until),
+            Phase::Running { clock, cpu_until, callback_until, .. } => (*clock, *cpu_until, *callback_until),
         };
         if let Some(reason) = inner.reason {
             inner.ticks_since_kill += 1;
@@ -162,11 +186,20 @@ impl CallControl {
                 self.host.send(ToHost::Abandoned(reason));
                 return false;
             }
-        } else if cpu_time(clock).is_some_and(|used| used > cpu_until) {
-            Self::kill_locked(&mut inner, &self.killed, KillReason::Cpu);
+        } else if let Some(used) = cpu_time(clock) {
+            if used > cpu_until {
+                Self::kill_locked(&mut inner, &self.killed, KillReason::Cpu);
+            } else if callback_until.is_some_and(|until| used > until) {
+                Self::kill_locked(&mut inner, &self.killed, KillReason::Callback);
+            }
         }
         true
     }
+}
+
+/// Processor time that the calling thread has used.
+pub(crate) fn own_cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
 /// The processor-time clock of the calling thread, readable from any thread of this process.

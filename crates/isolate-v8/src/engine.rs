@@ -3,13 +3,14 @@
 //! Invariant: counters return to their base when calls end. It adds nothing to the boundary's contract but its name.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Limits, OpArgs,
-    OpDecl, OpError, OpIndex, Script,
+    CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits,
+    OpArgs, OpDecl, OpError, OpIndex, Script,
 };
 use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
 
@@ -21,16 +22,17 @@ use crate::pool::Pool;
 use crate::protocol::{JobValue, host_channel};
 use crate::pump::Pump;
 use crate::snapshot;
+use crate::spaces::Spaces;
 use crate::values;
 use crate::watchdog::Watchdog;
-use crate::worker::{Job, WorkerContext};
+use crate::worker::{Job, WorkerContext, WorkerStatus};
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V8Options {
     /// Most isolate threads. A script that waits for the host keeps its thread, and so does each hook it is nested in.
     pub most_threads: usize,
-    /// Contexts kept ready on each thread.
+    /// Contexts kept ready on each thread; as many again are kept for the script called last, with its top level run already.
     pub spare_contexts: usize,
 }
 
@@ -38,6 +40,19 @@ impl Default for V8Options {
     fn default() -> Self {
         Self { most_threads: 64, spare_contexts: 2 }
     }
+}
+
+/// What an engine's threads hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct V8Census {
+    /// Isolate threads.
+    pub threads: usize,
+    /// Contexts that V8 has not freed.
+    pub native_contexts: usize,
+    /// Contexts that are kept on purpose: spares and those of frozen scripts.
+    pub kept_contexts: usize,
+    /// No thread has anything to tidy up.
+    pub are_ready: bool,
 }
 
 /// The V8 engine.
@@ -64,8 +79,22 @@ impl V8Engine {
         let engine = |message: String| IsolateError::Engine { message };
         let snapshot = snapshot::of_table(init, table).map_err(engine)?;
         let watchdog = Watchdog::start().map_err(|error| engine(format!("no thread for the watchdog: {error}")))?;
-        let context = WorkerContext { table, snapshot, spares: options.spare_contexts };
+        let spaces = Arc::new(Spaces::of(table));
+        let context = WorkerContext { table, spaces, snapshot, spares: options.spare_contexts };
         Ok(Self { pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default() })
+    }
+
+    /// What its threads hold in V8, as they last told it: when they have had nothing to do for a while.
+    pub fn census(&self) -> V8Census {
+        let statuses = self.pool.statuses();
+        let sum =
+            |of: fn(&WorkerStatus) -> &AtomicUsize| statuses.iter().map(|status| of(status).load(Ordering::Relaxed)).sum();
+        V8Census {
+            threads: statuses.len(),
+            native_contexts: sum(|status| &status.native_contexts),
+            kept_contexts: sum(|status| &status.kept_contexts),
+            are_ready: statuses.iter().all(|status| status.is_ready.load(Ordering::Acquire)),
+        }
     }
 
     async fn run(
@@ -139,6 +168,9 @@ impl IsolateDriver for V8Engine {
         hand_off: HandOff,
         cancel: &CancellationToken,
     ) -> Result<CallValue, IsolateError> {
+        if request.limits.isolation == Isolation::Process {
+            return Err(IsolateError::no_process_level(self.name()));
+        }
         let CallRequest { script, function, pass_ctx, args, limits } = request;
         let task = Task::Call { function, pass_ctx, args };
         match self.run(script, task, limits, ctx, hand_off, cancel).await? {

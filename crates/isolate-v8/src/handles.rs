@@ -10,8 +10,27 @@ pub(crate) struct Handle {
     pub(crate) generation: i32,
 }
 
-/// Small integers of V8 have at least 31 bits; a slot that reaches this is retired.
+/// A slot that reaches this is retired.
 const LAST_GENERATION: i32 = (1 << 30) - 1;
+/// Bits of a packed handle: space and index, above the lowest, which stays 0.
+const SPACE_BITS: u32 = 11;
+const INDEX_BITS: u32 = 20;
+
+impl Handle {
+    /// One even number for a `ctx` object of this space: what V8 takes for an aligned pointer and never follows.
+    pub(crate) fn pack(self, space: usize) -> usize {
+        let low = (self.index as usize) << SPACE_BITS | (space & ((1 << SPACE_BITS) - 1));
+        (self.generation as usize) << (SPACE_BITS + INDEX_BITS + 1) | low << 1
+    }
+
+    /// The handle and the space of a packed number.
+    pub(crate) fn unpack(packed: usize) -> (Self, usize) {
+        let low = packed >> 1;
+        let index = (low >> SPACE_BITS & ((1 << INDEX_BITS) - 1)) as i32;
+        let generation = (packed >> (SPACE_BITS + INDEX_BITS + 1)) as i32;
+        (Self { index, generation }, low & ((1 << SPACE_BITS) - 1))
+    }
+}
 
 #[derive(Debug)]
 struct Slot {
@@ -73,6 +92,15 @@ mod tests {
         assert!(!handles.is_live(first));
         handles.release(first);
         assert!(handles.is_live(second));
+    }
+
+    #[test]
+    fn packing_keeps_everything_and_is_even() {
+        for (index, generation, space) in [(0, 1, 0), (7, 12, 9), ((1 << 20) - 1, LAST_GENERATION, (1 << 11) - 1)] {
+            let handle = Handle { index, generation };
+            let packed = handle.pack(space);
+            assert_eq!((packed % 2, Handle::unpack(packed)), (0, (handle, space)));
+        }
     }
 
     #[test]

@@ -2,41 +2,58 @@
 //!
 //! Invariant: it is made, used and dropped on one thread. After a call was stopped or the heap limit was reached it is condemned.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use greenroom_boundary::isolate::Script;
+
+use crate::call::{self, Ahead, Seat};
+use crate::frozen::FrozenRealm;
 use crate::memory::{BufferBudget, HeapGuard, SMALLEST_HEAP_BYTES};
+use crate::natives::external_references;
 use crate::realm::Realm;
 use crate::snapshot::Snapshot;
 use crate::state::{Rejection, ThreadState};
-use greenroom_boundary::isolate::OpDecl;
+use crate::worker::WorkerContext;
 
 /// Contexts used up before a full collection is worth its time.
 const CONTEXTS_PER_COLLECTION: u32 = 32;
-/// Calls after which an isolate is replaced, as a bound on slow leaks.
+/// Contexts used up after which an isolate is replaced, as a bound on slow leaks.
 const CALLS_PER_ISOLATE: u32 = 10_000;
+/// Frozen calls that leave as much behind as one context.
+const FROZEN_CALLS_PER_COLLECTION: u32 = 500;
+/// Most frozen contexts kept; the one that was used longest ago goes first.
+const MOST_FROZEN: usize = 16;
 
 /// The isolate. Field order matters: everything that refers to the isolate is dropped before it, the guard after it.
 pub(crate) struct HostIsolate {
     pub(crate) state: Rc<ThreadState>,
     spares: Vec<Realm>,
+    ahead: Vec<Ahead>,
+    /// The script that was called last in a fresh context.
+    hot: Option<Arc<Script>>,
+    frozen: Vec<FrozenRealm>,
     pub(crate) isolate: v8::OwnedIsolate,
     pub(crate) guard: Arc<HeapGuard>,
     pub(crate) buffers: Arc<BufferBudget>,
     snapshot: Snapshot,
     wanted_spares: usize,
-    heap_bytes: usize,
+    /// The limit that was asked for.
+    pub(crate) heap_bytes: usize,
     used_since_collection: u32,
     calls: u32,
+    frozen_calls: u32,
 }
 
 impl HostIsolate {
-    pub(crate) fn new(table: &'static [OpDecl], snapshot: Snapshot, heap_bytes: usize, wanted_spares: usize) -> Self {
-        let heap_bytes = heap_bytes.max(SMALLEST_HEAP_BYTES);
-        let buffers = BufferBudget::new(heap_bytes);
+    pub(crate) fn new(context: &WorkerContext, heap_bytes: usize, wanted_spares: usize) -> Self {
+        let given_bytes = heap_bytes.max(SMALLEST_HEAP_BYTES);
+        let buffers = BufferBudget::new(given_bytes);
         let params = v8::Isolate::create_params()
-            .snapshot_blob(snapshot.blob.into())
-            .heap_limits(0, heap_bytes)
+            .snapshot_blob(context.snapshot.blob.into())
+            .external_references(external_references().into())
+            .heap_limits(0, given_bytes)
             .allow_atomics_wait(false)
             .array_buffer_allocator(buffers.allocator().make_shared());
         let mut isolate = v8::Isolate::new(params);
@@ -45,49 +62,110 @@ impl HostIsolate {
         isolate.set_promise_reject_callback(promise_rejected);
         let guard = Arc::new(HeapGuard::default());
         guard.install(&mut isolate);
-        let state = ThreadState::new(table);
+        let state = ThreadState::new(context.table, Arc::clone(&context.spaces));
         isolate.set_slot(Rc::clone(&state));
         Self {
             state,
             spares: Vec::new(),
+            ahead: Vec::new(),
+            hot: None,
+            frozen: Vec::new(),
             isolate,
             guard,
             buffers,
-            snapshot,
+            snapshot: context.snapshot,
             wanted_spares,
             heap_bytes,
             used_since_collection: 0,
             calls: 0,
+            frozen_calls: 0,
         }
     }
 
-    /// A context for one call.
-    pub(crate) fn take_realm(&mut self) -> Option<Realm> {
+    /// A context for one call of a script: a ready one if there is one. `None` if V8 cannot make one.
+    pub(crate) fn take_seat(&mut self, script: &Arc<Script>, is_frozen: bool) -> Option<Seat> {
+        let same = |known: &Arc<Script>| Arc::ptr_eq(known, script) || known == script;
+        if is_frozen {
+            self.frozen_calls += 1;
+            if self.frozen_calls.is_multiple_of(FROZEN_CALLS_PER_COLLECTION) {
+                self.used_since_collection += 1;
+            }
+            let place = self.frozen.iter().position(|frozen| same(&frozen.script));
+            if let Some(place) = place {
+                return Some(Seat::Frozen(self.frozen.remove(place)));
+            }
+            let realm = self.make_realm(true)?;
+            return Some(Seat::Frozen(FrozenRealm { script: Arc::clone(script), realm, bodies: BTreeMap::new() }));
+        }
         self.used_since_collection += 1;
         self.calls += 1;
+        let is_hot = self.hot.as_ref().is_some_and(same);
+        if !is_hot {
+            self.ahead.clear();
+            self.hot = Some(Arc::clone(script));
+        }
+        if let Some(ahead) = self.ahead.pop() {
+            return Some(Seat::Ahead(ahead));
+        }
         match self.spares.pop() {
-            Some(realm) => Some(realm),
-            None => self.make_realm(),
+            Some(realm) => Some(Seat::Fresh(realm)),
+            None => self.make_realm(false).map(Seat::Fresh),
         }
     }
 
-    fn make_realm(&mut self) -> Option<Realm> {
+    /// Takes back what is used again: the context of a frozen script. A call that failed may have left jobs behind.
+    pub(crate) fn give_back(&mut self, seat: Seat, has_failed: bool) {
+        let Seat::Frozen(mut frozen) = seat else { return };
+        if has_failed {
+            v8::scope!(let scope, &mut self.isolate);
+            frozen.realm.renew_queue(scope);
+        }
+        if self.frozen.len() >= MOST_FROZEN {
+            self.frozen.remove(0);
+            self.used_since_collection += 1;
+        }
+        self.frozen.push(frozen);
+    }
+
+    fn make_realm(&mut self, is_frozen: bool) -> Option<Realm> {
         v8::scope!(let scope, &mut self.isolate);
-        Realm::new(scope, self.snapshot)
+        Realm::new(scope, self.snapshot, is_frozen)
     }
 
     /// Makes one spare context if one is missing; false when there is nothing (more) to do.
     pub(crate) fn add_spare(&mut self) -> bool {
-        if self.spares.len() >= self.wanted_spares {
+        let wanted = self.hot.clone().filter(|script| {
+            self.ahead.len() < self.wanted_spares
+                && self.state.plans.borrow().find(script).is_some_and(|known| known.may_run_ahead.get() == Some(true))
+        });
+        if wanted.is_none() && self.spares.len() >= self.wanted_spares {
             return false;
         }
-        match self.make_realm() {
-            Some(realm) => {
-                self.spares.push(realm);
-                true
+        let Some(realm) = self.make_realm(false) else { return false };
+        match wanted {
+            Some(script) => {
+                let ahead = call::run_ahead(&mut self.isolate, &self.state, realm, &script);
+                self.used_since_collection += u32::from(ahead.is_none());
+                self.ahead.extend(ahead);
             }
-            None => false,
+            None => self.spares.push(realm),
         }
+        true
+    }
+
+    /// Contexts that V8 has not freed.
+    pub(crate) fn native_contexts(&mut self) -> usize {
+        self.isolate.get_heap_statistics().number_of_native_contexts()
+    }
+
+    /// Contexts that are alive on purpose.
+    pub(crate) fn kept_contexts(&self) -> usize {
+        self.spares.len() + self.ahead.len() + self.frozen.len()
+    }
+
+    /// Whether contexts have been used up since the last collection.
+    pub(crate) fn has_garbage(&self) -> bool {
+        self.used_since_collection > 0
     }
 
     /// Dead contexts are only freed by a full collection; better now, while nobody waits, than within a call.
@@ -110,7 +188,7 @@ impl HostIsolate {
 
     /// Whether more than the limit is in use right now.
     pub(crate) fn is_over_limit(&mut self) -> bool {
-        self.isolate.get_heap_statistics().used_heap_size() > self.heap_bytes
+        self.isolate.get_heap_statistics().used_heap_size() > self.heap_bytes.max(SMALLEST_HEAP_BYTES)
     }
 
     /// Whether it must not be used again.

@@ -4,6 +4,7 @@
 //! global functions can be called); what only parses as a module is one (its exports can). `import` is refused, not guessed.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use greenroom_boundary::isolate::{IsolateError, JsException, Script, StackFrame};
@@ -11,15 +12,21 @@ use greenroom_boundary::isolate::{IsolateError, JsException, Script, StackFrame}
 use crate::call::Stop;
 use crate::control::CallControl;
 use crate::exceptions;
-use crate::plan::{PRIVATE, Plan, examine};
-use crate::state::ThreadState;
+use crate::plan::{Known, PRIVATE, Plan, examine};
+use crate::state::{ThreadState, active};
 
 /// A script whose top level has run.
 pub(crate) enum Loaded<'s> {
     /// The namespace of a module.
     Module(v8::Local<'s, v8::Object>),
     /// The global object and the names it had before.
-    Classic { global: v8::Local<'s, v8::Object>, before: BTreeSet<String> },
+    Classic { global: v8::Local<'s, v8::Object>, before: Rc<BTreeSet<String>> },
+}
+
+/// A script whose top level has run ahead of the call.
+pub(crate) enum Ready {
+    Module(v8::Global<v8::Object>),
+    Classic,
 }
 
 /// Where the code comes from, as V8 wants to know it.
@@ -27,8 +34,9 @@ pub(crate) fn origin<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     name: v8::Local<'s, v8::String>,
     is_module: bool,
+    column: i32,
 ) -> v8::ScriptOrigin<'s> {
-    v8::ScriptOrigin::new(scope, name.into(), 0, 0, false, -1, None, false, false, is_module, None)
+    v8::ScriptOrigin::new(scope, name.into(), 0, column, false, -1, None, false, false, is_module, None)
 }
 
 /// A compiled script.
@@ -41,7 +49,7 @@ pub(crate) enum Compiled<'s> {
 pub(crate) fn compile<'s>(scope: &mut v8::PinScope<'s, '_>, name: &str, code: &str, is_module: bool) -> Option<Compiled<'s>> {
     let name = v8::String::new(scope, name)?;
     let code = v8::String::new(scope, code)?;
-    let origin = origin(scope, name, is_module);
+    let origin = origin(scope, name, is_module, 0);
     if is_module {
         let mut source = v8::script_compiler::Source::new(code, Some(&origin));
         return v8::script_compiler::compile_module(scope, &mut source).map(Compiled::Module);
@@ -49,33 +57,64 @@ pub(crate) fn compile<'s>(scope: &mut v8::PinScope<'s, '_>, name: &str, code: &s
     v8::Script::compile(scope, code, Some(&origin)).map(Compiled::Classic)
 }
 
+/// What the isolate knows of the script; examines it if it is new.
+pub(crate) fn known(
+    scope: &mut v8::PinScope<'_, '_>,
+    state: &ThreadState,
+    script: &Arc<Script>,
+    control: Option<&CallControl>,
+) -> Result<Rc<Known>, Stop> {
+    let known = state.plans.borrow().find(script);
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let plan = examine(scope, script).map_err(|error| load_error(control, error))?;
+    Ok(state.plans.borrow_mut().keep(script, plan))
+}
+
 /// Compiles the script and runs its top level.
 pub(crate) fn load<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     state: &ThreadState,
     script: &Arc<Script>,
-    control: &CallControl,
+    known: &Known,
+    control: Option<&CallControl>,
 ) -> Result<Loaded<'s>, Stop> {
-    let known = state.plans.borrow().find(script);
-    let plan = match known {
-        Some(plan) => plan,
-        None => {
-            let plan = examine(scope, script).map_err(|error| load_error(control, error))?;
-            state.plans.borrow_mut().keep(script, plan.clone());
-            plan
+    let code = match &known.plan {
+        Plan::Classic => {
+            let classic = classic(scope, script, known).map_err(|error| load_error(control, error))?;
+            return run_classic(scope, state, classic, control);
         }
+        Plan::Module { code } => code,
     };
     let compiled = {
         v8::tc_scope!(let scope, scope);
-        let (code, is_module) = match &plan {
-            Plan::Classic => (&script.code, false),
-            Plan::Module { code } => (code, true),
-        };
-        compile(scope, &script.name, code, is_module).ok_or_else(|| caught(scope))
+        compile(scope, &script.name, code, true).ok_or_else(|| caught(scope))
     };
     match compiled.map_err(|error| load_error(control, error))? {
-        Compiled::Classic(classic) => run_classic(scope, classic, control),
+        Compiled::Classic(classic) => run_classic(scope, state, classic, control),
         Compiled::Module(module) => run_module(scope, module, script, control),
+    }
+}
+
+/// The script in this context; compiled once per isolate.
+fn classic<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    script: &Script,
+    known: &Known,
+) -> Result<v8::Local<'s, v8::Script>, JsException> {
+    let compiled = known.compiled.borrow().clone();
+    if let Some(compiled) = compiled {
+        return Ok(v8::Local::new(scope, compiled).bind_to_current_context(scope));
+    }
+    v8::tc_scope!(let scope, scope);
+    match compile(scope, &script.name, &script.code, false) {
+        Some(Compiled::Classic(classic)) => {
+            let unbound = classic.get_unbound_script(scope);
+            *known.compiled.borrow_mut() = Some(v8::Global::new(scope, unbound));
+            Ok(classic)
+        }
+        _ => Err(caught(scope)),
     }
 }
 
@@ -88,17 +127,18 @@ pub(crate) fn caught(scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, '_, v8::Hand
     }
 }
 
-fn load_error(control: &CallControl, error: JsException) -> Stop {
-    if control.is_killed() { Stop::Killed } else { Stop::Error(IsolateError::Load(error)) }
+pub(crate) fn load_error(control: Option<&CallControl>, error: JsException) -> Stop {
+    if control.is_some_and(CallControl::is_killed) { Stop::Killed } else { Stop::Error(IsolateError::Load(error)) }
 }
 
 fn run_classic<'s>(
     scope: &mut v8::PinScope<'s, '_>,
+    state: &ThreadState,
     script: v8::Local<'s, v8::Script>,
-    control: &CallControl,
+    control: Option<&CallControl>,
 ) -> Result<Loaded<'s>, Stop> {
     let global = scope.get_current_context().global(scope);
-    let before = names(scope, global).into_iter().collect();
+    let before = global_names(scope, state, global);
     v8::tc_scope!(let scope, scope);
     if script.run(scope).is_none() {
         let error = caught(scope);
@@ -107,11 +147,11 @@ fn run_classic<'s>(
     Ok(Loaded::Classic { global, before })
 }
 
-fn run_module<'s>(
+pub(crate) fn run_module<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     module: v8::Local<'s, v8::Module>,
     script: &Script,
-    control: &CallControl,
+    control: Option<&CallControl>,
 ) -> Result<Loaded<'s>, Stop> {
     if let Some(error) = refused_import(scope, module, script) {
         return Err(Stop::Error(IsolateError::Load(error)));
@@ -124,9 +164,11 @@ fn run_module<'s>(
     };
     promise.mark_as_handled();
     if promise.state() == v8::PromiseState::Pending {
-        scope.perform_microtask_checkpoint();
+        // Ahead of a call nothing waits: a top level that does is run with its call.
+        let Some(call) = active().filter(|_| control.is_some()) else { return Err(Stop::Error(IsolateError::NeverSettles)) };
+        call.queue.perform_checkpoint(scope);
     }
-    if control.is_killed() {
+    if control.is_some_and(CallControl::is_killed) {
         return Err(Stop::Killed);
     }
     match promise.state() {
@@ -173,7 +215,40 @@ fn no_import<'s>(
     None
 }
 
+/// The names of a fresh context's global object; they are the same in every context of the isolate.
+fn global_names(
+    scope: &mut v8::PinScope<'_, '_>,
+    state: &ThreadState,
+    global: v8::Local<'_, v8::Object>,
+) -> Rc<BTreeSet<String>> {
+    let known = state.global_names.borrow().clone();
+    known.unwrap_or_else(|| {
+        let found: Rc<BTreeSet<String>> = Rc::new(names(scope, global).into_iter().collect());
+        *state.global_names.borrow_mut() = Some(Rc::clone(&found));
+        found
+    })
+}
+
 impl<'s> Loaded<'s> {
+    /// To be used by a later call in this context.
+    pub(crate) fn keep(&self, scope: &mut v8::PinScope<'s, '_>) -> Ready {
+        match self {
+            Self::Module(namespace) => Ready::Module(v8::Global::new(scope, *namespace)),
+            Self::Classic { .. } => Ready::Classic,
+        }
+    }
+
+    /// What a call before kept in this context.
+    pub(crate) fn of(scope: &mut v8::PinScope<'s, '_>, state: &ThreadState, ready: &Ready) -> Self {
+        match ready {
+            Ready::Module(namespace) => Self::Module(v8::Local::new(scope, namespace)),
+            Ready::Classic => {
+                let global = scope.get_current_context().global(scope);
+                Self::Classic { global, before: global_names(scope, state, global) }
+            }
+        }
+    }
+
     /// The function of this name, if the script offers it.
     pub(crate) fn function(&self, scope: &mut v8::PinScope<'s, '_>, name: &str) -> Option<v8::Local<'s, v8::Function>> {
         match self {
@@ -232,7 +307,7 @@ fn names(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) ->
 }
 
 /// Classes are functions that cannot be called; their `prototype` is read-only, that of functions is not.
-fn is_class(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Function>) -> bool {
+pub(crate) fn is_class(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Function>) -> bool {
     let Some(key) = v8::String::new(scope, "prototype") else { return false };
     if function.has_own_property(scope, key.into()) != Some(true) {
         return false;

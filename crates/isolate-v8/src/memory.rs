@@ -64,13 +64,22 @@ unsafe extern "C" fn out_of_memory(_location: *const c_char, details: &v8::OomDe
 #[derive(Debug)]
 pub(crate) struct BufferBudget {
     used_bytes: AtomicUsize,
-    limit_bytes: usize,
+    limit_bytes: AtomicUsize,
     refused: AtomicBool,
 }
 
 impl BufferBudget {
     pub(crate) fn new(limit_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { used_bytes: AtomicUsize::new(0), limit_bytes, refused: AtomicBool::new(false) })
+        Arc::new(Self {
+            used_bytes: AtomicUsize::new(0),
+            limit_bytes: AtomicUsize::new(limit_bytes),
+            refused: AtomicBool::new(false),
+        })
+    }
+
+    /// Sets the budget of the next call. What dead buffers of earlier ones still hold is collected before anything is refused.
+    pub(crate) fn set_limit(&self, limit_bytes: usize) {
+        self.limit_bytes.store(limit_bytes, Ordering::Release);
     }
 
     /// Whether a request was refused since the last question.
@@ -87,7 +96,8 @@ impl BufferBudget {
 
     fn take(&self, bytes: usize, allocate: impl FnOnce(Layout) -> *mut u8) -> *mut c_void {
         let Ok(layout) = buffer_layout(bytes) else { return std::ptr::null_mut() };
-        let within = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit_bytes);
+        let limit_bytes = self.limit_bytes.load(Ordering::Acquire);
+        let within = |used: usize| used.checked_add(bytes).filter(|total| *total <= limit_bytes);
         if self.used_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, within).is_err() {
             self.refused.store(true, Ordering::Release);
             return std::ptr::null_mut();

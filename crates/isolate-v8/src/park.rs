@@ -93,7 +93,9 @@ fn run_callback<'s>(
     v8::tc_scope!(let scope, scope);
     let values: Option<Vec<_>> = args.iter().map(|text| values::from_text(scope, text)).collect();
     let undefined = v8::undefined(scope).into();
+    let outer = call.control.callback_begins(call.limits.callback_cpu);
     let answer = values.and_then(|values| function.call(scope, undefined, &values));
+    call.control.callback_ends(outer);
     if call.control.is_killed() {
         return Err(Killed);
     }

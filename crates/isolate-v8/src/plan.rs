@@ -1,9 +1,11 @@
 //! How a script is to be compiled: as a classic script, or as a module whose private top-level functions can be called too.
 //!
 //! Invariant: V8 itself decides what is a top-level declaration; the text scan below only proposes names, and the source keeps its
-//! positions because the extra exports come after its end. Plans are kept per thread, so a script is examined once per thread.
+//! positions because the extra exports come after its end. Plans are kept per isolate, so a script is examined once per isolate.
 
+use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use greenroom_boundary::isolate::{JsException, Script};
@@ -13,7 +15,7 @@ use crate::exceptions;
 /// Before the name of a private function among a module's exports. No script can export by accident what starts so.
 pub(crate) const PRIVATE: &str = "greenroom:";
 
-/// Most plans kept on a thread.
+/// Most scripts that an isolate remembers.
 const MOST_PLANS: usize = 64;
 /// Most private functions looked for in a module.
 const MOST_CANDIDATES: usize = 512;
@@ -28,23 +30,34 @@ pub(crate) enum Plan {
     },
 }
 
-/// The plans of one thread, oldest first.
-#[derive(Debug, Default)]
+/// What one isolate knows of a script.
+pub(crate) struct Known {
+    pub(crate) plan: Plan,
+    /// A classic script, compiled.
+    pub(crate) compiled: RefCell<Option<v8::Global<v8::UnboundScript>>>,
+    /// Whether its top level may run before a call asks for it: it is short and asks the host for nothing. Unknown until it has run.
+    pub(crate) may_run_ahead: Cell<Option<bool>>,
+}
+
+/// The scripts that one isolate knows, oldest first.
+#[derive(Default)]
 pub(crate) struct Plans {
-    kept: Vec<(Arc<Script>, Plan)>,
+    kept: Vec<(Arc<Script>, Rc<Known>)>,
 }
 
 impl Plans {
-    pub(crate) fn find(&self, script: &Arc<Script>) -> Option<Plan> {
+    pub(crate) fn find(&self, script: &Arc<Script>) -> Option<Rc<Known>> {
         let known = self.kept.iter().rev().find(|(known, _)| Arc::ptr_eq(known, script) || known == script);
-        known.map(|(_, plan)| plan.clone())
+        known.map(|(_, known)| Rc::clone(known))
     }
 
-    pub(crate) fn keep(&mut self, script: &Arc<Script>, plan: Plan) {
+    pub(crate) fn keep(&mut self, script: &Arc<Script>, plan: Plan) -> Rc<Known> {
         if self.kept.len() >= MOST_PLANS {
             self.kept.remove(0);
         }
-        self.kept.push((Arc::clone(script), plan));
+        let known = Rc::new(Known { plan, compiled: RefCell::default(), may_run_ahead: Cell::default() });
+        self.kept.push((Arc::clone(script), Rc::clone(&known)));
+        known
     }
 }
 
@@ -121,7 +134,7 @@ fn name_at(names: &[String], offset: Option<usize>) -> Option<usize> {
 }
 
 /// Every name that follows the word `function`, wherever it stands: proposals only.
-fn function_names(code: &str) -> Vec<String> {
+pub(crate) fn function_names(code: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (at, word) in code.match_indices("function") {
         let joined = code[..at].chars().next_back().is_some_and(is_name_part);
@@ -137,7 +150,7 @@ fn function_names(code: &str) -> Vec<String> {
     names
 }
 
-fn is_name_part(c: char) -> bool {
+pub(crate) fn is_name_part(c: char) -> bool {
     c == '_' || c == '$' || c.is_alphanumeric()
 }
 

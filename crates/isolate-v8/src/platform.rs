@@ -13,13 +13,15 @@ pub struct V8Initialised(());
 const PLATFORM_THREADS: u32 = 1;
 
 /// See the notes of each: frequent full collections would drop bytecode that the next call needs; small young
-/// generation bounds memory; the rest closes doors that scripts do not need.
-const FLAGS: [&str; 5] = [
+/// generation bounds memory; what a dropped isolate held goes back to the system and not into a pool that only grows; the rest closes
+/// doors that scripts do not need.
+const FLAGS: [&str; 6] = [
     "--no-flush-bytecode",
     "--max-semi-space-size=4",
     "--stack-trace-limit=10",
     "--disallow-code-generation-from-strings",
     "--enable-sharedarraybuffer-per-context",
+    "--no-memory-pool-share-memory-on-teardown",
 ];
 
 static STARTED: OnceLock<V8Initialised> = OnceLock::new();

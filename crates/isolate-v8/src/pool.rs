@@ -4,16 +4,20 @@
 //! its turn; its own limits run meanwhile.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use crate::worker::{self, Job, WorkerContext};
+use crate::worker::{self, Job, WorkerContext, WorkerStatus};
 
 /// Stack of an isolate's thread. V8 itself keeps to about one megabyte of it; the rest is for native frames.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
+
+/// Threads that take turns, so that one can tidy up while another serves.
+const TAKING_TURNS: usize = 2;
 
 /// A thread that can take a job.
 #[derive(Debug)]
@@ -22,12 +26,13 @@ pub(crate) struct WorkerHandle {
     pub(crate) jobs: Sender<Job>,
     /// The heap limit of the isolate it has, if it has one.
     pub(crate) heap_bytes: Option<usize>,
+    pub(crate) status: Arc<WorkerStatus>,
 }
 
 #[derive(Debug, Default)]
 struct PoolState {
     idle: Vec<WorkerHandle>,
-    threads: BTreeMap<u64, JoinHandle<()>>,
+    threads: BTreeMap<u64, (JoinHandle<()>, Arc<WorkerStatus>)>,
     waiting: VecDeque<oneshot::Sender<Option<WorkerHandle>>>,
     next_id: u64,
     closed: bool,
@@ -55,13 +60,19 @@ impl Pool {
         loop {
             let turn = {
                 let mut state = self.lock();
-                let fitting = state.idle.iter().rposition(|worker| worker.heap_bytes == Some(heap_bytes));
+                let fits = |worker: &WorkerHandle| worker.heap_bytes == Some(heap_bytes);
+                let ready =
+                    state.idle.iter().rposition(|worker| fits(worker) && worker.status.is_ready.load(Ordering::Acquire));
+                let fitting = ready.or_else(|| state.idle.iter().position(fits));
+                if fitting.is_some() && ready.is_none() {
+                    self.add_companion(&mut state, heap_bytes);
+                }
                 let fresh = fitting.or_else(|| state.idle.iter().rposition(|worker| worker.heap_bytes.is_none()));
                 if let Some(index) = fresh {
                     return Ok(state.idle.remove(index));
                 }
                 if state.threads.len() < self.most_threads {
-                    return self.spawn(&mut state);
+                    return self.spawn(&mut state, None);
                 }
                 if let Some(worker) = state.idle.pop() {
                     return Ok(worker);
@@ -76,20 +87,37 @@ impl Pool {
         }
     }
 
-    fn spawn(self: &Arc<Self>, state: &mut PoolState) -> Result<WorkerHandle, String> {
+    /// All free threads are tidying up: from now on one more takes turns with them. It gets ready by itself, so this call does not wait.
+    fn add_companion(self: &Arc<Self>, state: &mut PoolState, heap_bytes: usize) {
+        if state.threads.len() < self.most_threads.min(TAKING_TURNS)
+            && let Ok(worker) = self.spawn(state, Some(heap_bytes))
+        {
+            // Behind the others: `position` above must not choose it before it is ready.
+            state.idle.push(worker);
+        }
+    }
+
+    /// What all threads tell about themselves.
+    pub(crate) fn statuses(&self) -> Vec<Arc<WorkerStatus>> {
+        self.lock().threads.values().map(|(_, status)| Arc::clone(status)).collect()
+    }
+
+    fn spawn(self: &Arc<Self>, state: &mut PoolState, warm: Option<usize>) -> Result<WorkerHandle, String> {
         let id = state.next_id;
         state.next_id += 1;
         let (sender, receiver) = mpsc::channel();
         let pool = Arc::clone(self);
+        let status = Arc::new(WorkerStatus::default());
+        let theirs = Arc::clone(&status);
         let thread = std::thread::Builder::new().name(format!("v8-isolate-{id}")).stack_size(STACK_BYTES);
         let thread = thread
             .spawn(move || {
                 let _gone = Gone { pool: &pool, id };
-                worker::main(&pool.context, &pool, &receiver);
+                worker::main(&pool.context, &pool, &receiver, warm, &theirs);
             })
             .map_err(|error| format!("no thread for an isolate: {error}"))?;
-        state.threads.insert(id, thread);
-        Ok(WorkerHandle { id, jobs: sender, heap_bytes: None })
+        state.threads.insert(id, (thread, Arc::clone(&status)));
+        Ok(WorkerHandle { id, jobs: sender, heap_bytes: warm, status })
     }
 
     /// Takes a free thread back.
@@ -127,7 +155,7 @@ impl Pool {
             state.idle.clear();
             std::mem::take(&mut state.threads)
         };
-        for thread in threads.into_values() {
+        for (thread, _) in threads.into_values() {
             let _ = thread.join();
         }
     }

@@ -4,7 +4,8 @@
 //! (a kill excepted), so both hand-off modes run a script through the same sequence of events. No V8 types here.
 
 use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use greenroom_boundary::RawJson;
 use greenroom_boundary::isolate::{CallValue, CallbackVerdict, IsolateError, OpArgs, OpError, OpIndex};
@@ -70,6 +71,30 @@ impl Drop for HostSender {
     }
 }
 
+/// How often a receiver looks again before it sleeps: some ten microseconds, less than being woken costs.
+const LOOKS: u32 = 400;
+
+/// Waits for a message: first awake, because the answer of a running thread is often near, then asleep. `None`: the sender is gone.
+pub(crate) fn receive<T>(messages: &mpsc::Receiver<T>) -> Option<T> {
+    look(messages).unwrap_or_else(|| messages.recv().map_err(RecvTimeoutError::from)).ok()
+}
+
+/// The same, but only so long.
+pub(crate) fn receive_until<T>(messages: &mpsc::Receiver<T>, patience: Duration) -> Result<T, RecvTimeoutError> {
+    look(messages).unwrap_or_else(|| messages.recv_timeout(patience))
+}
+
+fn look<T>(messages: &mpsc::Receiver<T>) -> Option<Result<T, RecvTimeoutError>> {
+    for _ in 0..LOOKS {
+        match messages.try_recv() {
+            Ok(message) => return Some(Ok(message)),
+            Err(mpsc::TryRecvError::Disconnected) => return Some(Err(RecvTimeoutError::Disconnected)),
+            Err(mpsc::TryRecvError::Empty) => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
 /// Receives at the host, blocking or not.
 #[derive(Debug)]
 pub(crate) struct HostInbox {
@@ -87,7 +112,7 @@ pub(crate) fn host_channel() -> (HostSender, HostInbox) {
 impl HostInbox {
     /// Blocks this thread until a message comes; `None` when the isolate's thread died.
     pub(crate) fn recv_blocking(&mut self) -> Option<ToHost> {
-        self.messages.recv().ok()
+        receive(&self.messages)
     }
 
     /// Waits without blocking; `None` when the isolate's thread died.

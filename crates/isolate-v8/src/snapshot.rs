@@ -1,15 +1,16 @@
 //! The startup snapshot: a context in which `bootstrap.js` has run over an operation table.
 //!
-//! Invariant: it holds plain script objects only, no host function and no host object, so it needs no table of external
-//! references. Made once per table and process, and kept for the process's life. Not kept on disk.
+//! Invariant: it holds plain script objects and host functions, but no `ctx` object and nothing of any call; the addresses of the
+//! host functions are those of [`external_references`]. Made once per table and process, and kept for its life. Not kept on disk.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use greenroom_boundary::isolate::{OpDecl, OpKind};
-use serde_json::json;
+use greenroom_boundary::isolate::OpDecl;
 
+use crate::natives::{external_references, parts};
 use crate::platform::V8Initialised;
+use crate::spaces::Spaces;
 
 /// The script name of the engine's own code; its frames are left out of stacks.
 pub(crate) const BOOTSTRAP_NAME: &str = "greenroom:bootstrap";
@@ -47,7 +48,7 @@ pub(crate) fn of_table(_init: V8Initialised, table: &'static [OpDecl]) -> Result
 }
 
 fn make(table: &[OpDecl]) -> Result<Snapshot, String> {
-    let mut creator = v8::Isolate::snapshot_creator(None, None);
+    let mut creator = v8::Isolate::snapshot_creator(Some(external_references().into()), None);
     let install = {
         v8::scope!(let scope, &mut creator);
         let context = v8::Context::new(scope, v8::ContextOptions::default());
@@ -64,14 +65,12 @@ fn make(table: &[OpDecl]) -> Result<Snapshot, String> {
 
 /// Runs `bootstrap.js` over the table; gives its `install` function.
 fn bootstrap<'s>(scope: &mut v8::PinScope<'s, '_>, table: &[OpDecl]) -> Option<v8::Local<'s, v8::Function>> {
-    let rows: Vec<_> = table.iter().map(|op| json!({ "path": op.path, "waits": op.kind == OpKind::Await })).collect();
-    let rows = v8::String::new(scope, &serde_json::Value::Array(rows).to_string())?;
-    let rows = v8::json::parse(scope, rows)?;
+    let parts = parts(scope, table, &Spaces::of(table))?;
     let name = v8::String::new(scope, BOOTSTRAP_NAME)?;
     let source = v8::String::new(scope, BOOTSTRAP)?;
-    let origin = crate::load::origin(scope, name, false);
+    let origin = crate::load::origin(scope, name, false, 0);
     let script = v8::Script::compile(scope, source, Some(&origin))?;
     let main: v8::Local<'s, v8::Function> = script.run(scope)?.try_into().ok()?;
     let undefined = v8::undefined(scope).into();
-    main.call(scope, undefined, &[rows])?.try_into().ok()
+    main.call(scope, undefined, &parts)?.try_into().ok()
 }

@@ -1,4 +1,4 @@
-//! The watchdog: one thread that looks at every running call once a millisecond and sleeps when there is none.
+//! The watchdog: one thread that looks at every running call once a millisecond and sleeps when there has been none for a while.
 //!
 //! Invariant: it holds no call alive longer than one tick after its end. It measures processor time of the script's own
 //! thread, so a script that waits for the host costs nothing; wall limits are the host's business, on the host's clock.
@@ -11,10 +11,13 @@ use crate::control::CallControl;
 
 /// Pause between two looks.
 const TICK: Duration = Duration::from_millis(1);
+/// Looks without any call before it sleeps: being woken at every call would cost more than the looks.
+const IDLE_LOOKS: u32 = 50;
 
 #[derive(Debug, Default)]
 struct Watched {
     calls: Vec<Arc<CallControl>>,
+    asleep: bool,
     closed: bool,
 }
 
@@ -39,7 +42,7 @@ impl Watchdog {
         let (watched, bell) = &*self.shared;
         let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.calls.push(call);
-        if watched.calls.len() == 1 {
+        if watched.asleep {
             bell.notify_one();
         }
     }
@@ -58,12 +61,15 @@ impl Drop for Watchdog {
 fn watch(shared: &(Mutex<Watched>, Condvar)) {
     let (watched, bell) = shared;
     let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut idle_looks = 0;
     while !watched.closed {
-        watched = if watched.calls.is_empty() {
+        watched.asleep = idle_looks >= IDLE_LOOKS;
+        watched = if watched.asleep {
             bell.wait(watched).unwrap_or_else(PoisonError::into_inner)
         } else {
             bell.wait_timeout(watched, TICK).unwrap_or_else(PoisonError::into_inner).0
         };
         watched.calls.retain(|call| call.tick());
+        idle_looks = if watched.calls.is_empty() { idle_looks.saturating_add(1).min(IDLE_LOOKS) } else { 0 };
     }
 }

@@ -3,25 +3,28 @@
 //! Invariant: before the host hears of the end of a call, its handle is dead, its host objects are dropped and the thread is back in the
 //! pool; a condemned isolate is replaced before the next job.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use greenroom_boundary::isolate::{ContextOps, IsolateError, Limits, OpDecl, Script};
+use greenroom_boundary::isolate::{ContextOps, IsolateError, Isolation, Limits, OpDecl, Script};
 
-use crate::call::{self, Stop, Task};
+use crate::call::{self, Seat, Stop, Task};
 use crate::control::{CallControl, KillReason};
 use crate::host_isolate::HostIsolate;
 use crate::pool::{Pool, WorkerHandle};
-use crate::protocol::{HostSender, JobValue, ToHost, ToIsolate};
-use crate::realm::Realm;
+use crate::protocol::{HostSender, JobValue, ToHost, ToIsolate, receive, receive_until};
 use crate::snapshot::Snapshot;
-use crate::state::ActiveCall;
+use crate::spaces::Spaces;
+use crate::state::{ActiveCall, set_active};
 
-/// How long a thread stays free before it spends time on a collection.
+/// How long a thread stays free before it spends time on a collection of many used contexts.
 const QUIET: Duration = Duration::from_millis(2);
+/// The same for few.
+const LONG_QUIET: Duration = Duration::from_millis(100);
 
 /// One job for an isolate's thread.
 pub(crate) struct Job {
@@ -39,45 +42,44 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
     pub(crate) table: &'static [OpDecl],
+    pub(crate) spaces: Arc<Spaces>,
     pub(crate) snapshot: Snapshot,
     pub(crate) spares: usize,
 }
 
-/// Why a thread stopped serving with an isolate.
-#[expect(clippy::large_enum_variant, reason = "one per isolate, and moved on at once")]
-enum Served {
-    /// The thread ends: the engine is gone, or the host has given the thread up.
-    Over,
-    /// A new isolate is needed, for this job if there is one.
-    Replace(Option<Job>),
+/// What a thread tells about itself.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerStatus {
+    /// It has nothing to tidy up: a job would start at once.
+    pub(crate) is_ready: AtomicBool,
+    pub(crate) native_contexts: AtomicUsize,
+    pub(crate) kept_contexts: AtomicUsize,
 }
 
-/// The thread's main function.
-pub(crate) fn main(context: &WorkerContext, pool: &Pool, jobs: &Receiver<Job>) {
-    let mut next = None;
-    while let Some(job) = next.take().or_else(|| jobs.recv().ok()) {
+/// The thread's main function. With `warm` it makes an isolate with this heap limit at once, else for the first job.
+pub(crate) fn main(context: &WorkerContext, pool: &Pool, jobs: &Receiver<Job>, warm: Option<usize>, status: &WorkerStatus) {
+    let mut host = warm.map(|heap_bytes| HostIsolate::new(context, heap_bytes, context.spares));
+    while let Some(job) = next_job(host.as_mut(), jobs, status) {
         let heap_bytes = job.limits.heap_bytes;
-        let host = HostIsolate::new(context.table, context.snapshot, heap_bytes, context.spares);
-        match serve(pool, host, job, jobs) {
-            Served::Over => return,
-            Served::Replace(job) => next = job,
+        if job.limits.isolation >= Isolation::Isolate && matches!(job.task, Task::Call { .. }) {
+            // Within the thread's isolate, if it has one: V8 wants the younger one gone first, and it is.
+            let mut own = HostIsolate::new(context, heap_bytes, 0);
+            if run(pool, &mut own, job, status).is_none() {
+                return;
+            }
+            continue;
         }
-    }
-}
-
-/// Serves jobs with one isolate.
-fn serve(pool: &Pool, mut host: HostIsolate, mut job: Job, jobs: &Receiver<Job>) -> Served {
-    let heap_bytes = job.limits.heap_bytes;
-    loop {
-        match run(pool, &mut host, job) {
+        if host.as_ref().is_some_and(|host| host.heap_bytes != heap_bytes || host.is_worn()) {
+            drop(host.take());
+        }
+        let serving = host.get_or_insert_with(|| HostIsolate::new(context, heap_bytes, context.spares));
+        match run(pool, serving, job, status) {
             Some(Fate::Reusable) => {}
-            Some(Fate::Condemned) => return Served::Replace(None),
-            None => return Served::Over,
-        }
-        match next_job(&mut host, jobs) {
-            None => return Served::Over,
-            Some(next) if next.limits.heap_bytes != heap_bytes || host.is_worn() => return Served::Replace(Some(next)),
-            Some(next) => job = next,
+            Some(Fate::Condemned) => {
+                drop(host.take());
+                host = Some(HostIsolate::new(context, heap_bytes, context.spares));
+            }
+            None => return,
         }
     }
 }
@@ -108,15 +110,19 @@ impl Drop for Report<'_> {
 }
 
 /// Runs one job to its end and reports it. `None`: the host has given this thread up.
-fn run(pool: &Pool, host: &mut HostIsolate, job: Job) -> Option<Fate> {
+fn run(pool: &Pool, host: &mut HostIsolate, job: Job, status: &WorkerStatus) -> Option<Fate> {
     let (mut worker, limits) = (job.worker, job.limits);
     let (to_host, control) = (job.host, job.control);
     let mut report = Report { host: &to_host, control: &control, done: false };
-    let realm = host.take_realm();
-    let no_realm = realm.is_none();
-    let mut result = match realm {
+    let is_frozen = limits.isolation == Isolation::Frozen && matches!(job.task, Task::Call { .. });
+    host.buffers.set_limit(limits.buffer_bytes.min(limits.heap_bytes));
+    let mut seat = host.take_seat(&job.script, is_frozen);
+    let no_seat = seat.is_none();
+    let mut result = match &mut seat {
         None => Err(Stop::Error(IsolateError::Engine { message: "V8 could not make a context".to_owned() })),
-        Some(realm) => {
+        Some(seat) => {
+            let absent = job.ops.absent().into_iter().filter_map(|path| host.state.spaces.find(path)).collect();
+            let realm = seat.realm();
             let active = Rc::new(ActiveCall {
                 ops: job.ops,
                 host: to_host.clone(),
@@ -124,13 +130,19 @@ fn run(pool: &Pool, host: &mut HostIsolate, job: Job) -> Option<Fate> {
                 control: Arc::clone(&control),
                 limits,
                 handle: host.state.handles.borrow_mut().acquire(),
+                state: Rc::clone(&host.state),
                 nudge: realm.nudge.clone(),
+                constructors: realm.constructors.clone(),
+                without: realm.without.clone(),
+                queue: Rc::clone(&realm.queue),
+                absent,
+                output_bytes: Cell::new(0),
                 next_op: 0.into(),
                 pending: RefCell::default(),
                 completed: RefCell::default(),
                 too_large: RefCell::default(),
             });
-            execute(host, &realm, &active, &job.script, &job.task)
+            execute(host, seat, &active, &job.script, &job.task)
         }
     };
     // One huge object may lie beyond the limit without V8's asking; it must not come to rest there.
@@ -141,43 +153,51 @@ fn run(pool: &Pool, host: &mut HostIsolate, job: Job) -> Option<Fate> {
     host.state.rejections.borrow_mut().clear();
     host.isolate.clear_kept_objects();
     if host.buffers.take_refused() && is_range_error(&result) {
-        result = Err(Stop::Error(IsolateError::HeapLimit { limit_bytes: limits.heap_bytes }));
+        let limit_bytes = limits.buffer_bytes.min(limits.heap_bytes);
+        result = Err(Stop::Error(IsolateError::HeapLimit { limit_bytes }));
     }
     report.done = true;
     if ending.abandoned {
         return None;
     }
-    let condemned = ending.reason.is_some() || no_realm || host.is_worn();
+    let condemned = ending.reason.is_some() || no_seat || host.is_worn();
     let result = match (ending.reason, result) {
         (Some(reason), _) => Err(reason.error(&limits)),
         (None, Ok(value)) => Ok(value),
         (None, Err(Stop::Error(error))) => Err(error),
         (None, Err(Stop::Killed)) => Err(IsolateError::Cancelled),
     };
-    worker.heap_bytes = Some(limits.heap_bytes);
+    let has_failed = result.is_err();
+    if limits.isolation < Isolation::Isolate {
+        worker.heap_bytes = Some(limits.heap_bytes);
+    }
+    status.is_ready.store(false, Ordering::Release);
     pool.release(worker);
     to_host.send(ToHost::Finished(result));
+    if let Some(seat) = seat.filter(|_| !condemned) {
+        host.give_back(seat, has_failed);
+    }
     Some(if condemned { Fate::Condemned } else { Fate::Reusable })
 }
 
 /// Runs a task between arming and disarming everything that belongs to its call.
 fn execute(
     host: &mut HostIsolate,
-    realm: &Realm,
+    seat: &mut Seat,
     active: &Rc<ActiveCall>,
     script: &Arc<Script>,
     task: &Task,
 ) -> Result<JobValue, Stop> {
     active.control.handle_made();
-    *host.state.call.borrow_mut() = Some(Rc::clone(active));
+    set_active(Some(Rc::clone(active)));
     host.guard.set_running(Some(Arc::clone(&active.control)));
     let result = if active.control.begin(host.isolate.thread_safe_handle(), active.limits.cpu) {
-        call::run(&mut host.isolate, &host.state, realm, active, script, task)
+        call::run(&mut host.isolate, active, seat, script, task)
     } else {
         Err(Stop::Killed)
     };
     host.guard.set_running(None);
-    *host.state.call.borrow_mut() = None;
+    set_active(None);
     host.state.handles.borrow_mut().release(active.handle);
     active.control.handle_died();
     result
@@ -188,22 +208,34 @@ fn is_range_error(result: &Result<JobValue, Stop>) -> bool {
 }
 
 /// Waits for the next job and uses the time: first spare contexts, then, when it stays quiet, a collection. `None`: the engine is gone.
-fn next_job(host: &mut HostIsolate, jobs: &Receiver<Job>) -> Option<Job> {
+fn next_job(host: Option<&mut HostIsolate>, jobs: &Receiver<Job>, status: &WorkerStatus) -> Option<Job> {
+    let Some(host) = host else { return jobs.recv().ok() };
     loop {
-        match jobs.try_recv() {
-            Ok(job) => return Some(job),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) if host.add_spare() => {}
-            Err(TryRecvError::Empty) => break,
+        loop {
+            match jobs.try_recv() {
+                Ok(job) => return Some(job),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if host.add_spare() => {}
+                Err(TryRecvError::Empty) => break,
+            }
         }
-    }
-    host.pump_platform();
-    if host.wants_collection() {
-        match jobs.recv_timeout(QUIET) {
+        host.pump_platform();
+        tell(host, status);
+        let patience = if host.wants_collection() { QUIET } else { LONG_QUIET };
+        let job = if host.has_garbage() { receive_until(jobs, patience) } else { Ok(receive(jobs)?) };
+        match job {
             Ok(job) => return Some(job),
             Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => host.collect(),
+            Err(RecvTimeoutError::Timeout) => {
+                status.is_ready.store(false, Ordering::Release);
+                host.collect();
+            }
         }
     }
-    jobs.recv().ok()
+}
+
+fn tell(host: &mut HostIsolate, status: &WorkerStatus) {
+    status.native_contexts.store(host.native_contexts(), Ordering::Relaxed);
+    status.kept_contexts.store(host.kept_contexts(), Ordering::Relaxed);
+    status.is_ready.store(true, Ordering::Release);
 }

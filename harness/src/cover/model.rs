@@ -140,6 +140,10 @@ pub enum HookFormName {
     Turn,
     /// The same under `!mutate:`.
     TurnValidator,
+    /// A hook of the host at the beginning of a client's session.
+    Session,
+    /// The same under `!mutate:`.
+    SessionValidator,
     /// `Create` of an agent's script.
     Create,
     /// `Next` of an agent's script.
@@ -156,6 +160,8 @@ impl HookFormName {
             Self::Validate => "validate",
             Self::Turn => "turn",
             Self::TurnValidator => "turn-validator",
+            Self::Session => "session",
+            Self::SessionValidator => "session-validator",
             Self::Create => "create",
             Self::Next => "next",
         }

@@ -173,6 +173,7 @@ pub(super) fn phases_of(boundary: &str) -> &'static [Phase] {
     match boundary.split('.').next().unwrap_or_default() {
         "mcp" => &[Request, Response, Notification, Hook, Fault, Warning],
         "llm" | "cli" | "agent" | "server" => &[Request, Chunk, Response, Notification, Hook, Fault, Warning],
+        "client" => &[Request, Response, Notification, Warning],
         "host" => &[Stimulus, StimulusEnd, Delegate, Output, Warning, Notification, Request, Response, Hook],
         "hook" => &[Hook, Fault, Warning],
         "isolate" => &[Console, Request, Response, Fault, Warning],

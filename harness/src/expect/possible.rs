@@ -39,6 +39,7 @@ fn boundary_problem(event: &Where, scenario: &Scenario) -> Option<String> {
         "llm" => drivers.llm.keys().collect(),
         "mcp" => drivers.mcp.keys().collect(),
         "cli" => drivers.cli.keys().collect(),
+        "client" => drivers.client.keys().collect(),
         "agent" if assistants_are_known(scenario) => scenario.host.assistants.keys().collect(),
         _ => return None,
     };

@@ -13,6 +13,7 @@ use crate::model::{Check, Expectation, Scenario, Step};
 pub(crate) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(turns(scenario, root));
+    problems.extend(clients(scenario, root));
     problems.extend(faults(scenario, root));
     let expects = !scenario.expect.is_empty() || scenario.run.iter().any(|step| matches!(step.value, Step::Expect(_)));
     if !expects {
@@ -32,7 +33,7 @@ fn turns(scenario: &Scenario, root: &Node) -> Vec<Problem> {
         let index_text = index.to_string();
         let at = |key: &str| root.nearest(["run", &index_text, key]).span;
         match &step.value {
-            Step::Send { .. } => {
+            Step::Send { .. } | Step::Call { .. } => {
                 let Some(name) = scenario.turn_name(index) else { continue };
                 if seen.contains(&name) {
                     problems.push(Problem::new(at("as"), format!("two turns are called `{name}`")));
@@ -70,6 +71,24 @@ fn meant(turn: &str, turns: &[String]) -> Option<String> {
     let near = nearest(turn, turns.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
     let all = || format!("the turns are `{}`", turns.join("`, `"));
     near.or_else(|| (!turns.is_empty()).then(all))
+}
+
+fn clients(scenario: &Scenario, root: &Node) -> Vec<Problem> {
+    let known: Vec<&str> = scenario.drivers.client.keys().map(String::as_str).collect();
+    let mut problems = Vec::new();
+    for (index, step) in scenario.run.iter().enumerate() {
+        let Some(client) = step.value.client().filter(|client| !known.contains(client)) else { continue };
+        let index = index.to_string();
+        let key = if matches!(step.value, Step::Tell(_)) { "tell" } else { "call" };
+        let node = match &step.value {
+            Step::HangUp(_) => root.nearest(["run", &index, "hang_up"]),
+            _ => root.nearest(["run", &index, key, "client"]),
+        };
+        let problem =
+            Problem::new(node.span, format!("no client is called `{client}`: list `client.{client}` under `drivers`"));
+        problems.push(problem.maybe_help(nearest(client, known.iter().copied()).map(|near| format!("did you mean `{near}`?"))));
+    }
+    problems
 }
 
 fn faults(scenario: &Scenario, root: &Node) -> Vec<Problem> {

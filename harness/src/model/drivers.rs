@@ -13,7 +13,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::scripts::{CliScript, IsolateScript, LlmScript, McpScript};
+use super::scripts::{CliScript, ClientScript, IsolateScript, LlmScript, McpScript};
 use super::{True, glob};
 
 /// The drivers of a scenario.
@@ -33,6 +33,8 @@ pub struct DriversSpec {
     pub mcp: BTreeMap<String, McpDriver>,
     /// `cli.NAME`.
     pub cli: BTreeMap<String, CliDriver>,
+    /// `client.NAME`: outside clients, who speak to the host in steps of `run`.
+    pub client: BTreeMap<String, ClientScript>,
 }
 
 impl DriversSpec {
@@ -282,7 +284,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-const KEYS: &str = "`clock`, `ids`, `egress`, `isolate`, `llm.NAME`, `mcp.NAME` or `cli.NAME`";
+const KEYS: &str = "`clock`, `ids`, `egress`, `isolate`, `llm.NAME`, `mcp.NAME`, `cli.NAME` or `client.NAME`";
 
 impl<'de> Deserialize<'de> for DriversSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -306,6 +308,7 @@ impl<'de> Deserialize<'de> for DriversSpec {
                         Some(("llm", name)) => drop(drivers.llm.insert(name.to_owned(), map.next_value()?)),
                         Some(("mcp", name)) => drop(drivers.mcp.insert(name.to_owned(), map.next_value()?)),
                         Some(("cli", name)) => drop(drivers.cli.insert(name.to_owned(), map.next_value()?)),
+                        Some(("client", name)) => drop(drivers.client.insert(name.to_owned(), map.next_value()?)),
                         _ => return Err(A::Error::custom(format!("`{key}` is no boundary; write {KEYS}"))),
                     }
                 }
@@ -333,6 +336,9 @@ impl Serialize for DriversSpec {
         for (name, driver) in &self.cli {
             map.serialize_entry(&format!("cli.{name}"), driver)?;
         }
+        for (name, client) in &self.client {
+            map.serialize_entry(&format!("client.{name}"), client)?;
+        }
         map.end()
     }
 }
@@ -356,6 +362,7 @@ impl JsonSchema for DriversSpec {
                 "^llm\\.[A-Za-z0-9_*-]+$": generator.subschema_for::<LlmDriver>(),
                 "^mcp\\.[A-Za-z0-9_*-]+$": generator.subschema_for::<McpDriver>(),
                 "^cli\\.[A-Za-z0-9_*-]+$": generator.subschema_for::<CliDriver>(),
+                "^client\\.[A-Za-z0-9_-]+$": generator.subschema_for::<ClientScript>(),
             },
             "additionalProperties": false,
         })

@@ -166,6 +166,85 @@ pub struct PolicySpec {
     /// Limits of hook scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_limits: Option<ScriptLimitsSpec>,
+    /// Who answers a server's `sampling/createMessage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingSpec>,
+    /// Who answers a server's `elicitation/create` (default `client`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationSpec>,
+    /// Roots that servers are told besides the client's: `file://` addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
+    /// How long an answer to a server's question may take (default `5m`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Duration>")]
+    pub question_timeout: Option<String>,
+    /// How far the calls of a script are kept apart (default `context`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationSpec>,
+    /// How much a result tells of what hooks changed (default `content`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<NoteSpec>,
+}
+
+/// Who answers a server's `sampling/createMessage`. Without it the client if it can, else an agent if any has `aliases`,
+/// `cost`, `speed` or `intelligence`, else nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplingSpec {
+    /// The outside client, if it has the capability.
+    Client,
+    /// An agent of the host.
+    Agent,
+    /// Nobody.
+    Deny,
+}
+
+/// Who answers a server's `elicitation/create`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElicitationSpec {
+    /// The outside client, if it has the capability.
+    #[default]
+    Client,
+    /// The host, with `decline`.
+    Decline,
+    /// The host, with `cancel`.
+    Cancel,
+}
+
+/// How much a result tells of what hooks changed. In YAML, `off` wants quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteSpec {
+    /// `_meta`, and a text in the content.
+    Content,
+    /// `_meta` only.
+    Meta,
+    /// Nothing: only trace and audit tell.
+    Off,
+}
+
+/// How far the calls of a script are kept apart. None sees what another one left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationSpec {
+    /// One frozen context per script, its top level run anew for each call: fastest.
+    Frozen,
+    /// A fresh context for each call.
+    Context,
+    /// A fresh engine instance for each call.
+    Isolate,
+}
+
+impl From<IsolationSpec> for greenroom_boundary::isolate::Isolation {
+    fn from(spec: IsolationSpec) -> Self {
+        match spec {
+            IsolationSpec::Frozen => Self::Frozen,
+            IsolationSpec::Context => Self::Context,
+            IsolationSpec::Isolate => Self::Isolate,
+        }
+    }
 }
 
 /// Repeating failed tool calls.

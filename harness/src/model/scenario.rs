@@ -96,11 +96,12 @@ pub struct KnownFailing {
 }
 
 impl Scenario {
-    /// Name of the turn that a step of `run` starts, by the step's index: `as`, else `t1`, `t2`, … by its place among
-    /// the turns. None if that step starts no turn.
+    /// Name of the turn (or call of a client) that a step of `run` starts, by the step's index: `as`, else `t1`, `t2`, … by
+    /// its place among them. None if that step starts none.
     pub fn turn_name(&self, step: usize) -> Option<String> {
-        let Step::Send { name, .. } = &self.run.get(step)?.value else { return None };
-        let place = self.run[..=step].iter().filter(|step| matches!(step.value, Step::Send { .. })).count();
+        let (Step::Send { name, .. } | Step::Call { name, .. }) = &self.run.get(step)?.value else { return None };
+        let starts = |step: &&Located<Step>| matches!(step.value, Step::Send { .. } | Step::Call { .. });
+        let place = self.run[..=step].iter().filter(starts).count();
         Some(name.clone().unwrap_or_else(|| format!("t{place}")))
     }
 

@@ -102,7 +102,7 @@ async fn on_runtime(
             return Act { events: log.events(), ..Act::failed(trouble, credentials) };
         }
     };
-    let mut stage = Stage::new(&case.scenario, host, clock.clone(), log.clone());
+    let mut stage = Stage::new(&case.scenario, host, clock.clone(), log.clone(), rig.clients.clone());
     let mut troubles = Vec::new();
     if let Err(trouble) = guarded(case, &mut stage, &clock, log, abandon).await {
         troubles.push(trouble);
@@ -112,7 +112,7 @@ async fn on_runtime(
     if let Some(trouble) = troubles.last_mut().filter(|_| !open.is_empty()) {
         trouble.message.push_str(&format!("\nstill under way: turn {}", open.join(", ")));
     }
-    let (leftovers, late) = shut_down(&stage, case, &clock, abandon).await;
+    let (leftovers, late) = shut_down(&mut stage, case, &clock, abandon).await;
     troubles.extend(late);
     let Stage { replies, mid_run, .. } = stage;
     clock.settle().await;
@@ -167,7 +167,7 @@ async fn guarded(
 }
 
 async fn shut_down(
-    stage: &Stage<'_>,
+    stage: &mut Stage<'_>,
     case: &ScenarioCase,
     clock: &StageClock,
     abandon: &CancellationToken,

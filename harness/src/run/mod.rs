@@ -6,6 +6,7 @@
 mod act;
 mod assemble;
 mod case;
+mod clients;
 mod egress;
 mod live;
 mod mask;

@@ -6,10 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::clock::{MonoNanos, UnixNanos};
 use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::{BoxFuture, CliRunner, Clock, Credentials, Drivers, Egress, Entropy, Llm, McpConnector, Tracer};
 use greenroom_mocks::cli::{DenyCli, ScriptedCli};
+use greenroom_mocks::client::{ClientScript, ScriptedClient};
 use greenroom_mocks::isolate::MockIsolate;
 use greenroom_mocks::llm::{DenyLlm, ScriptedLlm};
 use greenroom_mocks::mcp::{DenyMcp, ScriptedMcp};
@@ -114,6 +116,7 @@ pub(super) struct Rig {
     pub(super) drivers: Drivers,
     pub(super) tapes: Tapes,
     pub(super) faults: Option<FaultPlan>,
+    pub(super) clients: Vec<ScriptedClient>,
     scripts: Vec<(String, Unused)>,
 }
 
@@ -197,7 +200,12 @@ pub(super) fn build(
     let llm = parts.llms(scenario)?;
     let mcp = parts.servers(scenario)?;
     let cli = parts.runners(scenario)?;
-    let Parts { scripts, tapes, .. } = parts;
+    let Parts { mut scripts, tapes, .. } = parts;
+    let client = |(name, script): (&String, &ClientScript)| ScriptedClient::new(name, script.clone(), driver.clone());
+    let clients: Vec<ScriptedClient> = scenario.drivers.client.iter().map(client).collect();
+    for client in clients.clone() {
+        scripts.push((format!("client.{}", client.name()), Box::new(move || client.unused())));
+    }
     let faults = mishaps::plan(scenario)?;
     let (llm, mcp) = match &faults {
         None => (llm, mcp),
@@ -207,9 +215,21 @@ pub(super) fn build(
         ),
     };
     Ok(Rig {
-        drivers: Drivers { llm, mcp, cli, isolate, clock: driver, entropy, egress, tracer, credentials },
+        drivers: Drivers {
+            llm,
+            mcp,
+            cli,
+            isolate,
+            clock: driver,
+            entropy,
+            egress,
+            audit: Arc::new(DenyAudit),
+            tracer,
+            credentials,
+        },
         tapes,
         faults,
+        clients,
         scripts,
     })
 }

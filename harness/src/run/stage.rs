@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use greenroom_boundary::CancellationToken;
 use greenroom_boundary::trace::Outcome;
+use greenroom_mocks::client::ScriptedClient;
 use tokio::task::JoinHandle;
 
 use super::Verdict;
+use super::clients::Clients;
 use super::rig::StageClock;
 use crate::expect::{Facts, Judged, Subject, judge};
 use crate::host::{HostUnderTest, Leftovers, TurnError, TurnReply, TurnRequest};
-use crate::model::{Expectation, Located, Scenario, Send, Step, Where};
+use crate::model::{Call, Expectation, Located, Scenario, Send, Step, Where};
 use crate::trace::{Sides, TraceLog};
 
 /// A step that could not be done.
@@ -49,12 +51,19 @@ pub(super) struct Stage<'s> {
     log: TraceLog,
     running: Vec<Running>,
     tokens: BTreeMap<String, CancellationToken>,
+    clients: Clients,
     pub(super) replies: BTreeMap<String, TurnReply>,
     pub(super) mid_run: Vec<MidRun>,
 }
 
 impl<'s> Stage<'s> {
-    pub(super) fn new(scenario: &'s Scenario, host: Arc<dyn HostUnderTest>, clock: StageClock, log: TraceLog) -> Self {
+    pub(super) fn new(
+        scenario: &'s Scenario,
+        host: Arc<dyn HostUnderTest>,
+        clock: StageClock,
+        log: TraceLog,
+        clients: Vec<ScriptedClient>,
+    ) -> Self {
         Self {
             scenario,
             host,
@@ -62,6 +71,7 @@ impl<'s> Stage<'s> {
             log,
             running: Vec::new(),
             tokens: BTreeMap::new(),
+            clients: Clients::new(clients),
             replies: BTreeMap::new(),
             mid_run: Vec::new(),
         }
@@ -83,6 +93,14 @@ impl<'s> Stage<'s> {
             Step::Send { send, .. } => {
                 self.send(self.scenario.turn_name(index).unwrap_or_default(), step.line, send).await?;
             }
+            Step::Call { call, .. } => {
+                self.call(self.scenario.turn_name(index).unwrap_or_default(), step.line, call).await?;
+            }
+            Step::Tell(tell) => {
+                let told = self.clients.tell(&self.host, tell).await;
+                told.map_err(|message| no_client(step.line, &tell.client, message))?;
+            }
+            Step::HangUp(client) => self.clients.hang_up(client).await,
             Step::Await { event, within } => {
                 let within = within.unwrap_or(self.scenario.limits.r#virtual).to_std();
                 self.wait_for(event, within, step.line).await?;
@@ -108,9 +126,20 @@ impl<'s> Stage<'s> {
         let cancel = CancellationToken::new();
         let (host, token) = (self.host.clone(), cancel.clone());
         let task = tokio::spawn(async move { host.turn(turn, &token).await });
-        self.tokens.insert(name.clone(), cancel.clone());
-        self.running.push(Running { name, line, cancel, task });
-        if send.wait {
+        self.begun(Running { name, line, cancel, task }, send.wait).await
+    }
+
+    async fn call(&mut self, name: String, line: u32, call: &Call) -> Result<(), Trouble> {
+        let cancel = CancellationToken::new();
+        let begun = self.clients.call(&self.host, call, cancel.clone()).await;
+        let task = begun.map_err(|message| no_client(line, &call.client, message))?;
+        self.begun(Running { name, line, cancel, task }, call.wait).await
+    }
+
+    async fn begun(&mut self, running: Running, wait: bool) -> Result<(), Trouble> {
+        self.tokens.insert(running.name.clone(), running.cancel.clone());
+        self.running.push(running);
+        if wait {
             return self.finish(self.running.len() - 1).await;
         }
         // The turn has begun when the next step starts.
@@ -195,7 +224,8 @@ impl<'s> Stage<'s> {
         self.mid_run.push(MidRun { line, seen: events.len(), judged });
     }
 
-    pub(super) async fn shut_down(&self) -> Leftovers {
+    pub(super) async fn shut_down(&mut self) -> Leftovers {
+        self.clients.hang_up_all().await;
         self.host.shutdown().await
     }
 
@@ -208,4 +238,9 @@ impl<'s> Stage<'s> {
         }
         names
     }
+}
+
+fn no_client(line: u32, client: &str, message: String) -> Trouble {
+    let what = format!("the client {client} to reach the host");
+    Trouble { verdict: Verdict::Error, code: "CLIENT_UNSERVED", line, what, message }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use greenroom_boundary::CancellationToken;
 use greenroom_boundary::conformance::isolate::{TABLE, TestCtx, WhenSlow};
-use greenroom_boundary::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, Limits, Script};
+use greenroom_boundary::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, Limits, PassCtx, Script};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn request(name: &str, function: &str) -> CallRequest {
     CallRequest {
         script: Arc::new(Script { name: name.to_owned(), code: Arc::from("") }),
         function: function.to_owned(),
-        pass_ctx: true,
+        pass_ctx: PassCtx::First,
         args: vec![to_raw_value(&json!({ "n": 1 })).expect("JSON")],
         limits: Limits { wall: Duration::from_millis(250), ..Limits::default() },
     }

@@ -91,7 +91,8 @@ impl ToolResult {
         let text = message.plain_text();
         Self {
             of: aliases.get(&id).cloned().unwrap_or(id),
-            structured: serde_json::from_str(&text).ok(),
+            // Lines behind structured content say what was done to it.
+            structured: serde_json::from_str(&text).ok().or_else(|| serde_json::from_str(text.lines().next()?).ok()),
             text,
             is_error: message.extra.get("is_error").and_then(Value::as_bool).unwrap_or(false),
         }

@@ -40,6 +40,14 @@ pub(super) fn notification_frame(method: &str, params: Option<Value>) -> Frame {
     Frame::from(message.to_string())
 }
 
+pub(super) fn request_frame(id: u64, method: &str, params: Option<Value>) -> Frame {
+    let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+    if let Some(params) = params {
+        message["params"] = params;
+    }
+    Frame::from(message.to_string())
+}
+
 pub(super) fn error(code: i64, message: impl Into<String>) -> RpcError {
     RpcError { code, message: message.into(), data: None }
 }
@@ -75,7 +83,7 @@ fn capabilities(script: &McpScript) -> Map<String, Value> {
         let changes = script.notifications.iter().any(|n| n.method == method);
         if changes {
             capabilities.insert(name.to_owned(), json!({ "listChanged": true }));
-        } else if name == "tools" || !list.is_empty() {
+        } else if name == "tools" || !list.is_empty() || (name == "resources" && !script.resource_templates.is_empty()) {
             capabilities.insert(name.to_owned(), json!({}));
         }
     }
@@ -88,7 +96,7 @@ pub(super) fn list(script: &McpScript, method: &str, params: &Value) -> Option<R
         "tools/list" => ("tools", &script.tools),
         "prompts/list" => ("prompts", &script.prompts),
         "resources/list" => ("resources", &script.resources),
-        "resources/templates/list" => return Some(Ok(json!({ "resourceTemplates": [] }))),
+        "resources/templates/list" => ("resourceTemplates", &script.resource_templates),
         _ => return None,
     };
     let start = match params.get("cursor") {

@@ -5,12 +5,15 @@
 //! `ping` and the lists.
 
 mod answer;
+mod asks;
 mod pipe;
 mod script;
 mod server;
 mod session;
 mod switch;
 
-pub use script::{McpAnswer, McpCall, McpInitialize, McpNotification, McpProgress, McpScript, McpWhen, OnCancel, RpcError};
+pub use script::{
+    McpAnswer, McpAsk, McpCall, McpInitialize, McpNotification, McpProgress, McpScript, McpWhen, OnCancel, RpcError,
+};
 pub use server::ScriptedMcp;
 pub use switch::{DenyMcp, McpSwitch};

@@ -23,6 +23,9 @@ pub struct McpScript {
     /// Resources as the server lists them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Map<String, Value>>,
+    /// Resource templates as the server lists them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resource_templates: Vec<Map<String, Value>>,
     /// Most entries of a list in one answer; the rest follows page by page. Without it a list comes whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_size: Option<usize>,
@@ -47,6 +50,9 @@ pub struct McpScript {
     /// What the server sends by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notifications: Vec<McpNotification>,
+    /// What the server asks the host by itself, one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<McpAsk>,
     /// What `notifications/cancelled` does.
     #[serde(default, skip_serializing_if = "OnCancel::is_default")]
     pub on_cancel: OnCancel,
@@ -111,6 +117,10 @@ pub struct McpCall {
     pub after: Duration,
     /// Progress notifications before the answer, if the call asked for them.
     pub progress: Vec<McpProgress>,
+    /// What the server sends meanwhile, before it asks anything.
+    pub notifications: Vec<McpNotification>,
+    /// What the server asks the host before it answers, one after the other.
+    pub asks: Vec<McpAsk>,
     /// The answer.
     pub answer: McpAnswer,
 }
@@ -190,6 +200,26 @@ pub struct McpProgress {
     pub message: Option<String>,
 }
 
+/// A question of the server to the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpAsk {
+    /// When it comes: after the call's arrival, or after the answer to the question before.
+    #[serde(default)]
+    pub after: Duration,
+    /// Its method: `sampling/createMessage`, `elicitation/create`, `roots/list`.
+    pub method: String,
+    /// Its params.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+    /// When the server takes it back, counted from the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_after: Option<Duration>,
+    /// Goes on without waiting for the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_wait: bool,
+}
+
 /// A notification that the server sends by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -220,6 +250,12 @@ struct CallText {
     /// Progress notifications before the answer, if the call asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     progress: Vec<McpProgress>,
+    /// What the server sends meanwhile, before it asks anything; `after` counts from the call's arrival.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notifications: Vec<McpNotification>,
+    /// What the server asks the host before it answers, one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    asks: Vec<McpAsk>,
     /// Answers with this result; a tool result without `content` gets an empty one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<Map<String, Value>>,
@@ -265,7 +301,8 @@ impl TryFrom<CallText> for McpCall {
             return Err("`when` is empty: say at least `tool`, `prompt`, `resource` or `method`");
         }
         let after = text.after.unwrap_or_default();
-        Ok(Self { when: text.when, repeat: text.repeat, after, progress: text.progress, answer })
+        let CallText { when, repeat, progress, notifications, asks, .. } = text;
+        Ok(Self { when, repeat, after, progress, notifications, asks, answer })
     }
 }
 
@@ -276,6 +313,8 @@ impl From<McpCall> for CallText {
             repeat: call.repeat,
             after: (call.after != Duration::default()).then_some(call.after),
             progress: call.progress,
+            notifications: call.notifications,
+            asks: call.asks,
             result: None,
             error: None,
             hang: None,

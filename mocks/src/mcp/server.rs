@@ -12,7 +12,7 @@ use greenroom_boundary::{CancellationToken, Clock, McpConnector};
 use serde_json::Value;
 
 use super::pipe::pipe;
-use super::script::{McpCall, McpScript, McpWhen};
+use super::script::{McpAnswer, McpCall, McpScript, McpWhen};
 use super::session;
 
 /// A server that behaves as its script says.
@@ -48,6 +48,11 @@ impl ScriptedMcp {
                 format!("calls[{index}] ({}) came {used} of {} times", describe(&call.when), call.repeat)
             })
             .collect()
+    }
+
+    /// Takes the answer to a request: when it comes, and what it is. Else the reason why none fits.
+    pub fn answer_to(&self, method: &str, params: &Value) -> Result<(std::time::Duration, McpAnswer), String> {
+        self.0.take(method, params).map(|call| (call.after.to_std(), call.answer.clone()))
     }
 }
 

@@ -14,8 +14,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
 use super::answer::{Incoming, Reply, error, initialize, list, notification_frame, reply_frame};
+use super::asks::Asks;
 use super::pipe::{FromServer, ServerEnd};
-use super::script::{McpAnswer, McpProgress, OnCancel};
+use super::script::{McpAnswer, McpAsk, McpNotification, McpProgress, OnCancel};
 use super::server::Shared;
 
 /// Why a call that is under way is no longer needed; by the id's text.
@@ -28,6 +29,7 @@ struct Session {
     running: Running,
     tasks: JoinSet<()>,
     crashed: CancellationToken,
+    asks: Asks,
 }
 
 /// Serves a connection until either side ends it.
@@ -35,8 +37,9 @@ pub(super) async fn serve(shared: Arc<Shared>, server: String, end: ServerEnd) {
     let ServerEnd { mut requests, answers } = end;
     let host_gone = answers.clone();
     let crashed = CancellationToken::new();
-    let mut session =
-        Session { shared, server, answers, running: Running::new(), tasks: JoinSet::new(), crashed: crashed.clone() };
+    let asks = Asks::new(shared.clock.clone(), answers.clone());
+    let (running, tasks) = (Running::new(), JoinSet::new());
+    let mut session = Session { shared, server, answers, running, tasks, crashed: crashed.clone(), asks };
     loop {
         let frame = tokio::select! {
             biased;
@@ -57,7 +60,8 @@ impl Session {
         match (message.method, message.id) {
             (Some(method), Some(id)) => self.request(&method, id, message.params),
             (Some(method), None) => self.notification(&method, &message.params),
-            (None, _) => {}
+            (None, Some(id)) => self.asks.answered(id.get()),
+            (None, None) => {}
         }
     }
 
@@ -77,6 +81,10 @@ impl Session {
     /// Schedules what the server says by itself.
     fn announce(&mut self) {
         let start = self.shared.clock.now();
+        let (asks, questions) = (self.asks.clone(), self.shared.script.asks.clone());
+        if !questions.is_empty() {
+            self.tasks.spawn(async move { asks.ask(&questions).await });
+        }
         for notification in self.shared.script.notifications.clone() {
             let (clock, answers) = (self.shared.clock.clone(), self.answers.clone());
             self.tasks.spawn(async move {
@@ -94,7 +102,7 @@ impl Session {
                 let reply = initialize(script, &self.server, &params);
                 let after = script.initialize.as_ref().and_then(|h| h.after).unwrap_or_default();
                 let due = self.shared.clock.now().after(after.to_std());
-                self.answer_at(due, id, Vec::new(), Value::Null, Outcome::Reply(reply));
+                self.answer_at(due, id, Before::default(), Outcome::Reply(reply));
             }
             "ping" => self.answer(&id, &Ok(json!({}))),
             _ => match list(script, method, &params) {
@@ -115,8 +123,9 @@ impl Session {
             Ok(call) => {
                 let token = params.pointer("/_meta/progressToken").cloned().unwrap_or_default();
                 let progress = if token.is_null() { Vec::new() } else { call.progress.clone() };
-                let outcome = outcome(&call.answer, method);
-                self.answer_at(now.after(call.after.to_std()), id, progress, token, outcome);
+                let (notifications, asks) = (call.notifications.clone(), call.asks.clone());
+                let before = Before { progress, token, notifications, asks };
+                self.answer_at(now.after(call.after.to_std()), id, before, outcome(&call.answer, method));
             }
             Err(reason) => {
                 let outcome = match (&shared.script.otherwise, method) {
@@ -125,22 +134,26 @@ impl Session {
                     (None, "tools/call" | "prompts/get" | "resources/read") => Outcome::Reply(Err(error(-32602, reason))),
                     (None, _) => Outcome::Reply(Err(error(-32601, reason))),
                 };
-                self.answer_at(now, id, Vec::new(), Value::Null, outcome);
+                self.answer_at(now, id, Before::default(), outcome);
             }
         }
     }
 
-    fn answer_at(&mut self, due: MonoNanos, id: RawJson, progress: Vec<McpProgress>, token: Value, outcome: Outcome) {
+    fn answer_at(&mut self, due: MonoNanos, id: RawJson, before: Before, outcome: Outcome) {
         let clock = self.shared.clock.clone();
         let start = clock.now();
-        let immediate = progress.is_empty() && due <= start;
+        let immediate = before.is_nothing() && due <= start;
         if let (true, Outcome::Reply(reply)) = (immediate, &outcome) {
             return self.answer(&id, reply);
         }
         let stopped = CancellationToken::new();
         self.running.insert(id.get().to_owned(), stopped.clone());
         let (answers, crashed, server) = (self.answers.clone(), self.crashed.clone(), self.server.clone());
+        let asks = self.asks.clone();
         let work = async move {
+            let Before { progress, token, notifications, asks: questions } = before;
+            asks.tell(&notifications).await;
+            asks.ask(&questions).await;
             for step in progress {
                 clock.sleep_until(start.after(step.after.to_std())).await;
                 let _ = answers.send(Ok(progress_frame(&token, &step)));
@@ -165,6 +178,21 @@ impl Session {
                 () = work => {}
             }
         });
+    }
+}
+
+/// What comes before the answer to a request.
+#[derive(Default)]
+struct Before {
+    progress: Vec<McpProgress>,
+    token: Value,
+    notifications: Vec<McpNotification>,
+    asks: Vec<McpAsk>,
+}
+
+impl Before {
+    fn is_nothing(&self) -> bool {
+        self.progress.is_empty() && self.notifications.is_empty() && self.asks.is_empty()
     }
 }
 

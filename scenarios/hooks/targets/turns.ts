@@ -13,6 +13,7 @@ function hoard(): never {
 
 export function act(turn: Turn): unknown {
   switch (asked(turn)) {
+    case "same": return { accept: true };
     case "throw": throw new Error("broken");
     case "loop": for (;;) {}
     case "hoard": return hoard();
@@ -22,6 +23,6 @@ export function act(turn: Turn): unknown {
       if (turn.agent) turn.agent.temperature = 0.5;
       else if (turn.response) turn.response.message.content = "touched";
       else turn.request.temperature = 0.5;
-      return turn;
+      return { accept: true, ...turn };
   }
 }

@@ -11,7 +11,7 @@ use greenroom_boundary::{CancellationToken, Clock, Credentials, Egress, McpConne
 use greenroom_wire::stdio::StdioOptions;
 
 use super::{http, process};
-use crate::drivers::sandbox::ChildEnvironment;
+use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper};
 
 /// What connections may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub struct RealMcp {
     pub(super) egress: Arc<dyn Egress>,
     pub(super) credentials: Credentials,
     pub(super) environment: ChildEnvironment,
+    pub(super) keeper: ChildKeeper,
     pub(super) limits: RealMcpLimits,
 }
 
@@ -54,13 +55,20 @@ impl RealMcp {
         credentials: Credentials,
         environment: ChildEnvironment,
     ) -> Self {
-        Self { held: clock.clone(), clock, egress, credentials, environment, limits: RealMcpLimits::default() }
+        let (keeper, limits) = (ChildKeeper::none(), RealMcpLimits::default());
+        Self { held: clock.clone(), clock, egress, credentials, environment, keeper, limits }
     }
 
     /// Holds the host's clock while a request is under way. Needed where that clock is a virtual one.
     #[must_use]
     pub fn holding(self, host_clock: Arc<dyn Clock>) -> Self {
         Self { held: host_clock, ..self }
+    }
+
+    /// Starts servers under this keeper.
+    #[must_use]
+    pub fn kept_by(self, keeper: ChildKeeper) -> Self {
+        Self { keeper, ..self }
     }
 
     /// Other limits than the default ones.

@@ -13,14 +13,14 @@ use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::mcp::{Frame, FrameDuplex, FrameSink, FrameSource, McpError};
 use greenroom_boundary::{CancellationToken, Clock};
 use greenroom_wire::stdio::{LineSink, LineSource, StdioOptions};
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
 use super::connector::RealMcp;
 use super::exchange::Exchanges;
 use super::shutdown::Supervisor;
 use super::stderr::StderrTail;
-use crate::drivers::sandbox::ChildGroup;
+use crate::drivers::sandbox::{ChildCommand, ChildGroup, ChildKeeper};
 
 /// How long a failed write waits to learn how the process ended.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(super) struct Program<'t> {
 /// Starts the server.
 pub(super) fn open(settings: &RealMcp, server: &str, program: Program<'_>) -> Result<FrameDuplex, McpError> {
     let unreachable = |message: String| McpError::Unreachable { server: server.to_owned(), message };
-    let mut command = command(&program, &settings.environment.with(program.env));
+    let mut command = command(&settings.keeper, &program, &settings.environment.with(program.env));
     let mut group = ChildGroup::spawn(&mut command).map_err(|error| unreachable(start_message(&program, &error)))?;
     let leader = group.leader();
     let (Some(stdin), Some(stdout), Some(stderr)) = (leader.stdin.take(), leader.stdout.take(), leader.stderr.take()) else {
@@ -71,15 +71,15 @@ pub(super) fn open(settings: &RealMcp, server: &str, program: Program<'_>) -> Re
     Ok(FrameDuplex { sink: Box::new(sink), source: Box::new(source) })
 }
 
-#[expect(clippy::disallowed_methods, reason = "this driver starts processes")]
-fn command(program: &Program<'_>, env: &BTreeMap<String, String>) -> Command {
-    let mut command = Command::new(program.command);
-    command.args(program.args).env_clear().envs(env);
+fn command(keeper: &ChildKeeper, program: &Program<'_>, env: &BTreeMap<String, String>) -> ChildCommand {
+    let mut child = keeper.command(program.command, program.args);
+    let command = &mut child.command;
+    command.env_clear().envs(env);
     if let Some(workdir) = program.workdir {
         command.current_dir(workdir);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+    child
 }
 
 fn start_message(program: &Program<'_>, error: &std::io::Error) -> String {

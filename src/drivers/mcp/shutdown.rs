@@ -21,6 +21,9 @@ use crate::drivers::sandbox::{ChildGroup, describe_exit};
 /// How long stderr may stay open after the group is gone, in the hands of a process that left it.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
 
+/// How long everything may take to be gone after it was killed.
+const KEEPER_GRACE: Duration = Duration::from_secs(5);
+
 /// A process and what is needed to end it.
 pub(super) struct Supervisor {
     pub(super) group: ChildGroup,
@@ -62,6 +65,12 @@ impl Supervisor {
                 () = sleep(&*clock, grace) => self.group.signal(signal),
             }
         }
+        let clock = self.clock.clone();
+        let deadline = clock.now().after(KEEPER_GRACE);
+        if let Ok(status) = timeout_at(&*clock, deadline, Box::pin(self.group.wait())).await {
+            return status;
+        }
+        self.group.abandon();
         self.group.wait().await
     }
 }

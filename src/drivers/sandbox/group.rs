@@ -1,4 +1,4 @@
-//! A child process with everything it starts: one process group.
+//! A child process with everything it starts: one process group, or whatever its keeper keeps.
 //!
 //! Invariant: once the leader was waited for, or this value is dropped, the whole group has been killed. Signals go out
 //! only while the group's number cannot belong to anybody else. Deliberately no way to detach.
@@ -8,22 +8,29 @@ use std::process::ExitStatus;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
-/// A child that leads a process group of its own.
+use super::KILL_ALL;
+use super::start::ChildCommand;
+
+/// A child that leads a process group of its own, or the keeper of such a child.
 #[derive(Debug)]
 pub(crate) struct ChildGroup {
     child: Child,
     /// `None` once the leader was waited for and the rest was killed.
     group: Option<Pid>,
+    kept: bool,
 }
 
 impl ChildGroup {
     /// Starts the command as the leader of a new group.
-    pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
-        let child = command.process_group(0).kill_on_drop(true).spawn()?;
+    pub(crate) fn spawn(command: &mut ChildCommand) -> io::Result<Self> {
+        command.check()?;
+        let kept = command.kept();
+        // A keeper must live to kill the others.
+        let child = command.command.process_group(0).kill_on_drop(!kept).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-        Ok(Self { child, group })
+        Ok(Self { child, group, kept })
     }
 
     /// The leader, to take its pipes from.
@@ -33,6 +40,16 @@ impl ChildGroup {
 
     /// Sends a signal to the whole group, if there still is one.
     pub(crate) fn signal(&self, signal: Signal) {
+        let signal = if self.kept && signal == Signal::SIGKILL { KILL_ALL } else { signal };
+        self.send(signal);
+    }
+
+    /// Kills what does not end although everything was killed: a keeper that does not do its work.
+    pub(crate) fn abandon(&self) {
+        self.send(Signal::SIGKILL);
+    }
+
+    fn send(&self, signal: Signal) {
         if let Some(group) = self.group {
             // The group may just have ended by itself.
             let _ = killpg(group, signal);
@@ -42,7 +59,7 @@ impl ChildGroup {
     /// Waits for the leader to end, then kills what it left behind.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
-        self.signal(Signal::SIGKILL);
+        self.send(Signal::SIGKILL);
         self.group = None;
         status
     }

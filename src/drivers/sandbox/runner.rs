@@ -9,11 +9,10 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use greenroom_boundary::cli::{CliError, CliStream, CommandSpec};
 use greenroom_boundary::{CancellationToken, CliRunner, Clock};
-use tokio::process::Command;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::run::Run;
-use super::{ChildEnvironment, ChildGroup};
+use super::{ChildCommand, ChildEnvironment, ChildGroup, ChildKeeper};
 
 /// Runs commands as confined processes.
 #[derive(Clone, Debug)]
@@ -21,19 +20,26 @@ pub struct ConfinedCli {
     clock: Arc<dyn Clock>,
     held: Arc<dyn Clock>,
     environment: ChildEnvironment,
+    keeper: ChildKeeper,
 }
 
 impl ConfinedCli {
     /// A runner whose limits are measured on `clock`, which must be a real one; programs are found on the `PATH` of
     /// `environment`.
     pub fn new(clock: Arc<dyn Clock>, environment: ChildEnvironment) -> Self {
-        Self { held: clock.clone(), clock, environment }
+        Self { held: clock.clone(), clock, environment, keeper: ChildKeeper::none() }
     }
 
     /// Holds the host's clock while a command runs. Needed where that clock is a virtual one.
     #[must_use]
     pub fn holding(self, host_clock: Arc<dyn Clock>) -> Self {
         Self { held: host_clock, ..self }
+    }
+
+    /// Starts commands under this keeper.
+    #[must_use]
+    pub fn kept_by(self, keeper: ChildKeeper) -> Self {
+        Self { keeper, ..self }
     }
 }
 
@@ -50,7 +56,7 @@ impl CliRunner for ConfinedCli {
         }
         let hold = self.held.hold();
         let folder = tempfile::Builder::new().prefix("greenroom-cli-").tempdir().map_err(|e| start_error(e.to_string()))?;
-        let mut process = process(&command, folder.path(), self.environment.path());
+        let mut process = process(&self.keeper, &command, folder.path(), self.environment.path());
         let group = ChildGroup::spawn(&mut process).map_err(|error| start_error(start_message(&error)))?;
         let (events, stream) = tokio::sync::mpsc::unbounded_channel();
         let run = Run {
@@ -68,16 +74,16 @@ impl CliRunner for ConfinedCli {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this driver starts processes")]
-fn process(command: &CommandSpec, folder: &std::path::Path, path: Option<&str>) -> Command {
-    let mut process = Command::new(&command.argv[0]);
-    process.args(&command.argv[1..]).env_clear().current_dir(folder).env("HOME", folder).env("TMPDIR", folder);
+fn process(keeper: &ChildKeeper, command: &CommandSpec, folder: &std::path::Path, path: Option<&str>) -> ChildCommand {
+    let mut child = keeper.command(&command.argv[0], &command.argv[1..]);
+    let process = &mut child.command;
+    process.env_clear().current_dir(folder).env("HOME", folder).env("TMPDIR", folder);
     if let Some(path) = path {
         process.env("PATH", path);
     }
     process.envs(&command.env);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    process
+    child
 }
 
 fn start_message(error: &std::io::Error) -> String {

@@ -3,7 +3,8 @@
 //! Invariant: the called server is not contacted; without `live`, no external server and no model is either. A hook whose
 //! target is one is named as not run. Deliberately no response side: there is no answer to look at.
 
-use async_trait::async_trait;
+use std::sync::Arc;
+
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::{EventKind, HookVerdict};
 use greenroom_boundary::{CancellationToken, Drivers, Scope};
@@ -11,12 +12,12 @@ use greenroom_harness::trace::TraceLog;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Call, METHOD};
+use super::Call;
 use crate::Host;
 use crate::agents::{Session, TurnTree};
 use crate::config::{HostConfig, ServerKind};
 use crate::context::OutputStream;
-use crate::hooks::{Exchange, HookBinding, HookFailure, HookRunner, HookTable, HookTarget, Message, MutationRecord, Side};
+use crate::hooks::{Exchange, HookBinding, HookTarget, Message, MutationRecord, Side};
 use crate::router::CallContext;
 use crate::sessions::{RootId, RootSession};
 
@@ -73,15 +74,12 @@ fn is_own(config: &HostConfig, target: &HookTarget) -> bool {
     matches!(kind, Some(ServerKind::Script(_) | ServerKind::BuiltIn))
 }
 
-struct Runner<'a> {
-    host: &'a Host,
-    cx: &'a CallContext,
-}
-
-#[async_trait]
-impl HookRunner for Runner<'_> {
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
-        self.host.core().router.ask_hook(self.cx, hook, arguments).await
+/// The parameters of the sample: for calls and prompts `arguments` are the arguments, else all parameters there are.
+fn sample(call: &Call, arguments: &Value) -> Value {
+    match call.method.as_str() {
+        "tools/call" | "prompts/get" => json!({"name": call.upstream, "arguments": arguments}),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => json!({"uri": call.upstream}),
+        _ => arguments.clone(),
     }
 }
 
@@ -94,8 +92,8 @@ pub async fn dry_run(
     drivers: Drivers,
     log: &TraceLog,
 ) -> DryRun {
-    let chain = HookTable::new(&config.hooks).chain(&call.server, METHOD, &call.upstream, &[]);
-    let (asked, left): (Vec<HookBinding>, Vec<HookBinding>) =
+    let chain = call.chain(config);
+    let (asked, left): (Vec<Arc<HookBinding>>, Vec<Arc<HookBinding>>) =
         chain.request.into_iter().partition(|hook| live || is_own(config, &hook.target));
     let tracer = drivers.tracer.clone();
     let host = Host::start(if live { config.clone() } else { offline(config) }, drivers, HandOff::Concurrent);
@@ -108,10 +106,11 @@ pub async fn dry_run(
         CancellationToken::new(),
     );
     let (span, boundary) = (tracer.span(), call.boundary(config));
-    let runner = Runner { host: &host, cx: &cx };
+    let core = host.core();
+    let runner = core.router.hook_runner(&cx);
     let exchange =
         Exchange { runner: &runner, tracer: &tracer, scope: &cx.scope, agent: None, span, boundary: &boundary, depth: 0 };
-    let message = Message::request(METHOD, json!({"name": call.upstream, "arguments": arguments}));
+    let message = Message::request(&call.method, sample(call, arguments));
     let result = exchange.run(&asked, Side::Request, message, &mut MutationRecord::default()).await;
     host.shutdown().await;
     let steps = log.events().into_iter().filter_map(|event| match event.kind {
@@ -121,7 +120,7 @@ pub async fn dry_run(
         _ => None,
     });
     let steps = steps.collect();
-    let not_run = left.into_iter().map(|hook| hook.id).collect();
+    let not_run = left.into_iter().map(|hook| hook.id.clone()).collect();
     match result {
         Ok(message) => DryRun { steps, not_run, params: Some(message.params), refused: None },
         Err(failure) => DryRun { steps, not_run, params: None, refused: Some(failure.message) },

@@ -20,6 +20,7 @@ macro_rules! case_list {
 
 mod ctx;
 mod errors;
+mod hostile;
 mod limits;
 mod ops;
 mod values;
@@ -32,17 +33,27 @@ use std::time::Duration;
 use futures::FutureExt;
 use serde_json::Value;
 
-use crate::isolate::{CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, JsException, Limits, Script};
+use crate::isolate::{
+    CallRequest, CallValue, HandOff, IsolateDriver, IsolateError, Isolation, JsException, Limits, PassCtx, Script,
+};
 use crate::{BoxFuture, CancellationToken, RawJson};
 
 pub use ctx::{TABLE, TestCtx, WhenSlow};
+pub use hostile::{DIFFERENCES as HOSTILE_DIFFERENCES, withstands};
 
 /// The pinned differences: engine, case, why.
-pub const DIFFERENCES: &[(&str, &str, &str)] = &[(
-    "quickjs",
-    "errors::thrown_null",
-    "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
-)];
+pub const DIFFERENCES: &[(&str, &str, &str)] = &[
+    (
+        "quickjs",
+        "errors::thrown_null",
+        "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
+    ),
+    (
+        "v8 frozen",
+        "values::globals_do_not_survive",
+        "the global object is frozen: what a script assigns there is not kept even for the call",
+    ),
+];
 
 /// An engine made with [`TABLE`], and how it hands over.
 #[derive(Clone, Debug)]
@@ -51,6 +62,8 @@ pub struct EngineUnderTest {
     pub engine: Arc<dyn IsolateDriver>,
     /// How its threads and the runtime take turns.
     pub hand_off: HandOff,
+    /// The level that its calls run at.
+    pub isolation: Isolation,
 }
 
 /// One case of the suite.
@@ -80,7 +93,8 @@ pub async fn conforms(engine: EngineUnderTest) {
 
 /// Runs one case; what is pinned in [`DIFFERENCES`] must fail.
 pub async fn check(engine: &EngineUnderTest, case: Case) -> Result<(), String> {
-    let pinned = DIFFERENCES.iter().find(|(name, pinned, _)| *name == engine.engine.name() && *pinned == case.name);
+    let label = engine.label();
+    let pinned = DIFFERENCES.iter().find(|(name, pinned, _)| *name == label && *pinned == case.name);
     let outcome = AssertUnwindSafe((case.run)(engine.clone())).catch_unwind().await;
     let counters = engine.engine.counters();
     if counters.active_calls != 0 || counters.live_handles != 0 {
@@ -102,7 +116,7 @@ pub(crate) struct Shot {
     under: EngineUnderTest,
     code: Arc<Script>,
     function: String,
-    pass_ctx: bool,
+    pass_ctx: PassCtx,
     args: Vec<RawJson>,
     limits: Limits,
     ctx: Arc<TestCtx>,
@@ -110,15 +124,23 @@ pub(crate) struct Shot {
 }
 
 impl EngineUnderTest {
+    /// Its name in the tables of differences: `v8`, `v8 frozen`.
+    pub fn label(&self) -> String {
+        match self.isolation {
+            Isolation::Context => self.engine.name().to_owned(),
+            level => format!("{} {}", self.engine.name(), level.name()),
+        }
+    }
+
     /// A call of `f` with `ctx` and no other argument, under generous limits.
     pub(crate) fn shot(&self, code: &str) -> Shot {
         Shot {
             under: self.clone(),
             code: Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) }),
             function: "f".to_owned(),
-            pass_ctx: true,
+            pass_ctx: PassCtx::First,
             args: Vec::new(),
-            limits: Limits { cpu: Duration::from_secs(20), ..Limits::default() },
+            limits: Limits { cpu: Duration::from_secs(20), isolation: self.isolation, ..Limits::default() },
             ctx: Arc::new(TestCtx::default()),
             cancel: CancellationToken::new(),
         }
@@ -157,7 +179,12 @@ impl Shot {
     }
 
     pub(crate) fn no_ctx(mut self) -> Self {
-        self.pass_ctx = false;
+        self.pass_ctx = PassCtx::No;
+        self
+    }
+
+    pub(crate) fn ctx_last(mut self) -> Self {
+        self.pass_ctx = PassCtx::Last;
         self
     }
 

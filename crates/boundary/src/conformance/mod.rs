@@ -3,6 +3,7 @@
 //! Invariant: a suite states what any driver must do, in terms of the trait alone; a driver's crate supplies the arms.
 //! Deliberately no driver here.
 
+pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod egress;

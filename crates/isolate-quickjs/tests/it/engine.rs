@@ -7,14 +7,14 @@ use futures::future::BoxFuture;
 use greenroom_boundary::conformance::isolate::{TABLE, TestCtx};
 use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateDriver, IsolateError, Limits, OpArgs, OpError, OpIndex,
-    Script,
+    PassCtx, Script,
 };
 use greenroom_boundary::{CancellationToken, RawJson};
 use greenroom_isolate_quickjs::QuickJs;
 
 fn request(code: &str, limits: Limits) -> CallRequest {
     let script = Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) });
-    CallRequest { script, function: "f".to_owned(), pass_ctx: true, args: Vec::new(), limits }
+    CallRequest { script, function: "f".to_owned(), pass_ctx: PassCtx::First, args: Vec::new(), limits }
 }
 
 fn call(engine: &QuickJs, ctx: Arc<dyn ContextOps>, code: &str, limits: Limits) -> Result<CallValue, IsolateError> {

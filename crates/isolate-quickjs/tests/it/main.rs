@@ -4,13 +4,23 @@ mod engine;
 
 use std::sync::Arc;
 
-use greenroom_boundary::conformance::isolate::{EngineUnderTest, TABLE, cases, conforms};
-use greenroom_boundary::isolate::HandOff;
+use greenroom_boundary::conformance::isolate::{EngineUnderTest, TABLE, cases, conforms, withstands};
+use greenroom_boundary::isolate::{HandOff, Isolation};
 use greenroom_isolate_quickjs::QuickJs;
 
-fn run(hand_off: HandOff) {
+fn with_engine(hand_off: HandOff, run: impl AsyncFnOnce(EngineUnderTest)) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    runtime.block_on(conforms(EngineUnderTest { engine: Arc::new(QuickJs::new(TABLE)), hand_off }));
+    let engine = EngineUnderTest { engine: Arc::new(QuickJs::new(TABLE)), hand_off, isolation: Isolation::Context };
+    runtime.block_on(run(engine));
+}
+
+fn run(hand_off: HandOff) {
+    with_engine(hand_off, conforms);
+}
+
+#[test]
+fn withstands_the_hostile_corpus() {
+    with_engine(HandOff::Strict, async |engine| withstands(&engine).await);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod conformance;
 mod hostile;
 mod leaks;
+mod levels;
 mod parallel;
 mod scripts;
 mod world;

@@ -143,7 +143,7 @@ impl CallSeed {
         greenroom_boundary::isolate::CallRequest {
             script: crate::world::script(&format!("function f(ctx) {{ return ctx.mcp.CallTool('s', {n}) }}")),
             function: "f".to_owned(),
-            pass_ctx: true,
+            pass_ctx: greenroom_boundary::isolate::PassCtx::First,
             args: Vec::new(),
             limits: self.limits,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom_boundary::conformance::isolate::{TABLE, TestCtx};
 use greenroom_boundary::isolate::{
-    CallRequest, CallValue, ContextOps, HandOff, IsolateDriver, IsolateError, JsException, Limits, Script,
+    CallRequest, CallValue, ContextOps, HandOff, IsolateDriver, IsolateError, JsException, Limits, PassCtx, Script,
 };
 use greenroom_boundary::{CancellationToken, RawJson};
 use greenroom_isolate_v8::{V8Engine, V8Options, initialise_v8};
@@ -34,7 +34,13 @@ impl World {
     }
 
     pub(crate) fn request(&self, code: &str) -> CallRequest {
-        CallRequest { script: script(code), function: "f".to_owned(), pass_ctx: true, args: Vec::new(), limits: self.limits }
+        CallRequest {
+            script: script(code),
+            function: "f".to_owned(),
+            pass_ctx: PassCtx::First,
+            args: Vec::new(),
+            limits: self.limits,
+        }
     }
 
     pub(crate) fn call(&self, code: &str) -> Result<CallValue, IsolateError> {

@@ -26,6 +26,7 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<SseEvent>, SseRe
     (events, reader)
 }
 
+/// C14: the same events, wherever the bytes are cut.
 #[test_case("\n"; "lf")]
 #[test_case("\r\n"; "crlf")]
 #[test_case("\r"; "cr")]

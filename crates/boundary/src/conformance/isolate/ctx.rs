@@ -32,6 +32,8 @@ pub const TABLE: &[OpDecl] = &[
     OpDecl { path: "failNow", kind: OpKind::Inline, min_args: 0, callback: None },
     // Of a group that no call of the suite has.
     OpDecl { path: "memory.user.Get", kind: OpKind::Inline, min_args: 1, callback: None },
+    OpDecl { path: "peers.*.ask", kind: OpKind::Await, min_args: 2, callback: None },
+    OpDecl { path: "peers.*.title", kind: OpKind::Await, min_args: 1, callback: None },
     OpDecl { path: "slow", kind: OpKind::Await, min_args: 0, callback: None },
 ];
 
@@ -116,7 +118,7 @@ impl ContextOps for TestCtx {
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
         self.note(Self::describe(op, &args));
         match TABLE[op.0].path {
-            "mcp.CallTool" => Box::pin(async move {
+            "mcp.CallTool" | "peers.*.ask" | "peers.*.title" => Box::pin(async move {
                 yield_once().await;
                 let called: Vec<Value> = args.iter().map(|arg| serde_json::from_str(arg.get()).expect("JSON")).collect();
                 Ok(Some(raw(&json!({ "called": called }).to_string())))

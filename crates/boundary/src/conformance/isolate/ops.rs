@@ -13,7 +13,7 @@ pub(super) fn cases() -> Vec<Case> {
         async_twins, async_twin_rejects, twins_together, inline_ops_have_no_twin, callback_in_order, callback_stops,
         callback_number_stops, callback_throws, callback_of_twin, callback_is_optional, callback_must_be_a_function,
         op_inside_callback, release_kills_handles, release_twice, release_ends_the_twin, wrong_receiver, handles_cannot_be_forged,
-        bad_op_argument, left_behind_op_is_dropped, kept_beyond_the_call,
+        bad_op_argument, named_groups, named_groups_after_release, ctx_after_the_arguments, left_behind_op_is_dropped, kept_beyond_the_call,
     ]
 }
 
@@ -44,6 +44,28 @@ async fn absent_groups(t: EngineUnderTest) {
 async fn await_op(t: EngineUnderTest) {
     let code = "function f(ctx) { const a = ctx.mcp.CallTool('s', 't', { n: 1 }); const b = ctx.mcp.CallTool('s', 'u'); return [a, b] }";
     assert_eq!(t.value(code).await, json!([{ "called": ["s", "t", { "n": 1 }] }, { "called": ["s", "u"] }]));
+}
+
+async fn named_groups(t: EngineUnderTest) {
+    let code = "async function f(ctx) { \
+                const { ask } = ctx.peers['a b']; const fails = (work) => { try { work() } catch (e) { return e.name } }; \
+                return [ask(1, { n: 2 }), (await ctx.peers.then.askAsync(3)).called, ctx.peers.x.title.called, (await ctx.peers.x.titleAsync()).called, \
+                typeof ctx.peers[Symbol.iterator], JSON.stringify(ctx.peers), JSON.stringify(ctx.peers.x), fails(() => ask()), \
+                typeof (await ctx.peers).x] }";
+    let wanted = json!([{ "called": ["a b", 1, { "n": 2 }] }, ["then", 3], ["x"], ["x"], "undefined", "{}", "{}", "TypeError", "object"]);
+    assert_eq!(t.value(code).await, wanted);
+}
+
+async fn named_groups_after_release(t: EngineUnderTest) {
+    let code = "function f(ctx) { const x = ctx.peers.x; ctx.Release(); const codes = []; \
+                for (const work of [() => x.ask(1), () => x.title, () => ctx.peers.y.title]) { try { work() } catch (e) { codes.push(e.code) } } \
+                return codes }";
+    assert_eq!(t.value(code).await, json!(["ERR_RELEASED", "ERR_RELEASED", "ERR_RELEASED"]));
+}
+
+async fn ctx_after_the_arguments(t: EngineUnderTest) {
+    let code = "function f(a, b, ctx) { return [a, b, ctx.Send('x').id, arguments.length] }";
+    assert_eq!(t.shot(code).args(&["1", "[2]"]).ctx_last().value().await, json!([1, [2], 1, 3]));
 }
 
 async fn undefined_args_are_null(t: EngineUnderTest) {

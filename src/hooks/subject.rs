@@ -1,33 +1,62 @@
-//! Reading a hook's answer.
+//! What hooks look at, whatever it is, and reading their answers about it.
 //!
-//! Invariant: a wrong type or a missing verdict of a validator is a refusal, never a pass. A message that is not marked
-//! as mutated changes nothing. Deliberately no partial merge: a mutated message replaces the current one whole.
+//! Invariant: a wrong type or a missing verdict of a validator is a refusal, never a pass; the rules are one for messages,
+//! turns and sessions. Deliberately no running of hooks here.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::cascade::Message;
-use super::key::{HookForm, Side};
+use super::binding::{HookForm, Side};
 
 /// What an answer means.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answer {
+pub(crate) enum Answer<S> {
     /// No objection, no change.
     Pass,
-    /// The new message, and why.
-    Mutate { message: Box<Message>, reason: Option<String> },
+    /// The new value, and why.
+    Mutate { value: Box<S>, reason: Option<String> },
     /// Refused, and why.
     Reject { reason: String },
     /// Not an answer.
     Malformed { message: String },
 }
 
+/// Something that a chain of hooks looks at.
+pub(crate) trait Subject: Clone + Send + Sync {
+    /// What it is called in a refusal: `message`, `turn`, `session`.
+    fn noun(&self) -> &'static str;
+
+    /// The method of its exchange.
+    fn method(&self) -> &str;
+
+    /// As JSON: what hooks of the plain forms get, and what patches are about.
+    fn to_value(&self) -> Value;
+
+    /// Whether it is an error, for `callOnError`.
+    fn is_error(&self) -> bool {
+        false
+    }
+
+    /// What a hook of nanobot's form gets.
+    fn question(&self) -> Value;
+
+    /// The value that an accepting answer of nanobot's form asks for: `Ok(None)` is no change, an error no answer. An answer
+    /// that says `mutated: false` does not come here.
+    fn asked_for(&self, side: Side, answer: &Map<String, Value>) -> Result<Option<Self>, String>;
+
+    /// The new value as a hook of the plain form returns it.
+    fn replaced(&self, side: Side, value: &Value) -> Result<Self, String>;
+
+    /// Whether nothing changed.
+    fn is_same(&self, other: &Self) -> bool;
+}
+
 /// Reads the value that a hook returned; `None` means that it returned nothing.
-pub(super) fn read(form: HookForm, side: Side, current: &Message, value: Option<Value>) -> Answer {
+pub(super) fn read<S: Subject>(form: HookForm, side: Side, current: &S, value: Option<Value>) -> Answer<S> {
     match (form, value) {
         (HookForm::Envelope { .. } | HookForm::Mutate, None) => Answer::Pass,
         (HookForm::Validate, None) => malformed("a validator must return {valid, reason?}, it returned nothing"),
         (HookForm::Envelope { may_mutate }, Some(Value::Object(answer))) => read_envelope(may_mutate, side, current, &answer),
-        (HookForm::Mutate, Some(value @ Value::Object(_))) => read_message(side, current, &value, None),
+        (HookForm::Mutate, Some(value @ Value::Object(_))) => changed(current, current.replaced(side, &value), None),
         (HookForm::Validate, Some(Value::Object(answer))) => match answer.get("valid") {
             Some(Value::Bool(true)) => Answer::Pass,
             Some(Value::Bool(false)) => Answer::Reject { reason: reason_of(&answer).unwrap_or_default() },
@@ -37,7 +66,7 @@ pub(super) fn read(form: HookForm, side: Side, current: &Message, value: Option<
     }
 }
 
-fn read_envelope(may_mutate: bool, side: Side, current: &Message, answer: &serde_json::Map<String, Value>) -> Answer {
+fn read_envelope<S: Subject>(may_mutate: bool, side: Side, current: &S, answer: &Map<String, Value>) -> Answer<S> {
     let reason = reason_of(answer);
     match answer.get("accept") {
         Some(Value::Bool(true)) => {}
@@ -47,47 +76,31 @@ fn read_envelope(may_mutate: bool, side: Side, current: &Message, answer: &serde
         Some(_) => return malformed("`accept` must be a boolean"),
     }
     match answer.get("mutated") {
-        None | Some(Value::Bool(false)) => Answer::Pass,
-        Some(Value::Bool(true)) if !may_mutate => {
+        Some(Value::Bool(false)) => return Answer::Pass,
+        None | Some(Value::Bool(true)) => {}
+        Some(_) => return malformed("`mutated` must be a boolean"),
+    }
+    match current.asked_for(side, answer) {
+        Ok(None) => Answer::Pass,
+        // What a validator may not change at all is a refusal, well written or not.
+        Ok(Some(_)) | Err(_) if !may_mutate => {
             Answer::Reject { reason: join(reason, "mutation not allowed by hook configuration, implicit rejection") }
         }
-        Some(Value::Bool(true)) => match answer.get("message") {
-            Some(message @ Value::Object(_)) => read_message(side, current, message, reason),
-            _ => malformed("`mutated` is true, but `message` is no object"),
-        },
-        Some(_) => malformed("`mutated` must be a boolean"),
+        Ok(Some(value)) => changed(current, Ok(value), reason),
+        Err(problem) => malformed(&problem),
     }
 }
 
-fn read_message(side: Side, current: &Message, value: &Value, reason: Option<String>) -> Answer {
-    let mut message = current.clone();
-    match side {
-        Side::Request => match value.get("params") {
-            Some(params @ Value::Object(_)) => message.params = params.clone(),
-            _ => return malformed("the new message has no object `params`"),
-        },
-        Side::Response => {
-            message.result = value.get("result").filter(|result| !result.is_null()).cloned();
-            message.error = value.get("error").filter(|error| !error.is_null()).cloned();
-            if message.result.is_none() == message.error.is_none() {
-                return malformed("the new message must have exactly one of `result` and `error`");
-            }
-        }
+fn changed<S: Subject>(current: &S, value: Result<S, String>, reason: Option<String>) -> Answer<S> {
+    match value {
+        Ok(value) if value.is_same(current) => Answer::Pass,
+        Ok(value) => Answer::Mutate { value: Box::new(value), reason },
+        Err(problem) => malformed(&problem),
     }
-    keep_digits(&current.params, &mut message.params);
-    for (before, after) in [(&current.result, &mut message.result), (&current.error, &mut message.error)] {
-        if let (Some(before), Some(after)) = (before, after) {
-            keep_digits(before, after);
-        }
-    }
-    if let Err(problem) = message.check() {
-        return malformed(&problem);
-    }
-    if message == *current { Answer::Pass } else { Answer::Mutate { message: Box::new(message), reason } }
 }
 
 /// Numbers that a hook left alone keep their spelling, though a script's numbers cannot hold every digit of it.
-fn keep_digits(before: &Value, after: &mut Value) {
+pub(super) fn keep_digits(before: &Value, after: &mut Value) {
     match (before, after) {
         (Value::Number(old), Value::Number(new)) if old.as_f64() == new.as_f64() => new.clone_from(old),
         (Value::Array(old), Value::Array(new)) => old.iter().zip(new).for_each(|(old, new)| keep_digits(old, new)),
@@ -102,7 +115,7 @@ fn keep_digits(before: &Value, after: &mut Value) {
     }
 }
 
-fn reason_of(answer: &serde_json::Map<String, Value>) -> Option<String> {
+fn reason_of(answer: &Map<String, Value>) -> Option<String> {
     answer.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()).map(str::to_owned)
 }
 
@@ -113,12 +126,12 @@ fn join(reason: Option<String>, text: &str) -> String {
     }
 }
 
-fn malformed(message: &str) -> Answer {
+fn malformed<S>(message: &str) -> Answer<S> {
     Answer::Malformed { message: message.to_owned() }
 }
 
 /// A value's type in words, `a number`.
-pub(crate) fn type_of(value: &Value) -> &'static str {
+fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -1,0 +1,213 @@
+//! The host that is measured: echo servers behind chains of hooks, and a child process.
+//!
+//! Invariant: tracing is off, as in `greenroom serve`; every call goes through `Router::call`. Deliberately nothing that a person
+//! could not configure, but for the native servers of an embedding program.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use greenroom::agents::{Session, TurnTree};
+use greenroom::config::{Variables, load_text};
+use greenroom::context::{OutputStream, TABLE};
+use greenroom::drivers::mcp::RealMcp;
+use greenroom::drivers::sandbox::{ChildEnvironment, ConfinedCli};
+use greenroom::drivers::{OsEntropy, SystemClock};
+use greenroom::host::{Host, NativeFactory};
+use greenroom::router::{CallContext, CallError, Output, Server, ServerRequest};
+use greenroom_boundary::audit::DenyAudit;
+use greenroom_boundary::egress::DenyAll;
+use greenroom_boundary::isolate::{CallValue, HandOff, IsolateError, JsException};
+use greenroom_boundary::mcp::{McpTarget, ServerAddress};
+use greenroom_boundary::trace::NoTrace;
+use greenroom_boundary::{CancellationToken, Credentials, Drivers, IsolateDriver, Scope, ServerName, Tracer};
+use greenroom_mocks::MockIsolate;
+use greenroom_mocks::llm::DenyLlm;
+use greenroom_wire::{Peer, PeerHandler, PeerOptions, ProtocolVersion, RequestOptions, client_handshake};
+use serde_json::{Value, json};
+
+/// Lengths of the chains.
+pub(crate) const CHAINS: [usize; 4] = [0, 1, 4, 8];
+/// Chains of mixed outcomes; each letter is a hook: consents, mutates, refuses, throws, answers a wrong type.
+pub(crate) const CASES: [&str; 8] =
+    ["cccccccc", "cmcmcmcm", "mmmmmmmm", "cccmcmcr", "cmmccmct", "mcmcmcmw", "ccmmccmm", "mccccccc"];
+/// Where the chains' script would be, if the mock read it.
+const SCRIPT: &str = "/bench/outcomes.js";
+
+struct Echo;
+struct Consent;
+
+#[async_trait]
+impl Server for Echo {
+    fn boundary(&self) -> String {
+        "server.echo".to_owned()
+    }
+
+    async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        (request.sent)();
+        let text = request.params["arguments"]["text"].clone();
+        Ok(json!({"content": [{"type": "text", "text": text}]}).into())
+    }
+}
+
+#[async_trait]
+impl Server for Consent {
+    fn boundary(&self) -> String {
+        "server.consent".to_owned()
+    }
+
+    async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
+        (request.sent)();
+        Ok(json!({"content": [], "structuredContent": {"accept": true, "mutated": false}}).into())
+    }
+}
+
+/// A host on the real drivers, with this engine.
+pub(crate) struct Bench {
+    host: Host,
+    cx: CallContext,
+}
+
+impl Bench {
+    pub(crate) fn new(engine: Arc<dyn IsolateDriver>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = folder.path().join("consent.js");
+        std::fs::write(&script, "export function pass() { return { accept: true, mutated: false } }\n").expect("a script");
+        let text = config(&script.display().to_string());
+        let config = load_text("bench.yaml", &text, ".".as_ref(), &Variables::default()).expect("the bench's config");
+        let clock = Arc::new(SystemClock::new());
+        let (egress, credentials, environment) =
+            (Arc::new(DenyAll), Credentials::default(), ChildEnvironment::of_this_process());
+        let drivers = Drivers {
+            llm: Arc::new(DenyLlm),
+            mcp: Arc::new(RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment.clone())),
+            cli: Arc::new(ConfinedCli::new(clock.clone(), environment)),
+            isolate: engine,
+            tracer: Tracer::new(clock.clone(), Arc::new(NoTrace)),
+            clock,
+            entropy: Arc::new(OsEntropy),
+            egress,
+            audit: Arc::new(DenyAudit),
+            credentials,
+        };
+        let echo: NativeFactory = Arc::new(|| Arc::new(Echo) as Arc<dyn Server>);
+        let consent: NativeFactory = Arc::new(|| Arc::new(Consent) as Arc<dyn Server>);
+        let echoes = CHAINS.iter().flat_map(|length| [format!("echo{length}"), format!("scripted{length}")]);
+        let cases = (0..CASES.len()).map(|case| format!("case{case}"));
+        let natives = echoes.chain(cases).map(|name| (ServerName::new(name), echo.clone()));
+        let natives: Vec<_> = natives.chain([(ServerName::new("consent"), consent)]).collect();
+        let host = Host::start_with(config, drivers, HandOff::Strict, natives);
+        let core = host.core();
+        // The library keeps the script's text; the folder may go after it has been read once.
+        core.scripts.load(&greenroom::config::ScriptConfig::File(script)).expect("the script");
+        let tree = TurnTree::new(OutputStream::new(core.drivers.tracer.clone(), None));
+        let root = core.state.own_root.clone();
+        let cx = CallContext::new(Scope::new("bench"), root, Session::new("bench"), tree, CancellationToken::new());
+        Self { host, cx }
+    }
+
+    pub(crate) async fn try_call(&self, server: &ServerName, arguments: Value) -> Result<Output, CallError> {
+        self.host.core().router.call(&self.cx, server, "echo", arguments).await
+    }
+
+    pub(crate) async fn call(&self, server: &ServerName, arguments: Value) -> Output {
+        self.call_tool(server, "echo", arguments).await
+    }
+
+    pub(crate) async fn call_tool(&self, server: &ServerName, tool: &str, arguments: Value) -> Output {
+        self.host.core().router.call(&self.cx, server, tool, arguments).await.expect("an answer")
+    }
+
+    /// A connection to the same child, without the router.
+    pub(crate) async fn direct(&self) -> Peer {
+        let core = self.host.core();
+        let [command, args @ ..] = child();
+        let (args, env) = (args.to_vec(), std::collections::BTreeMap::new());
+        let address = ServerAddress::Process { command, args, env, workdir: None };
+        let target = McpTarget { server: ServerName::new("direct"), address };
+        let duplex = core.drivers.mcp.open(&target, &CancellationToken::new()).await.expect("the child starts");
+        let options = PeerOptions { clock: core.drivers.clock.clone(), name: "direct".to_owned() };
+        let peer = Peer::start(duplex, Arc::new(Nobody), options);
+        let info = json!({"name": "bench", "version": "1"});
+        let within = RequestOptions::within(Duration::from_secs(30));
+        client_handshake(&peer, &info, &json!({}), ProtocolVersion::LATEST, within).await.expect("the handshake");
+        peer
+    }
+
+    pub(crate) async fn end(&self) {
+        self.host.shutdown().await;
+    }
+}
+
+/// A call of the child's tool, as any client makes it.
+pub(crate) async fn direct_call(peer: &Peer) -> Value {
+    let params = serde_json::value::to_raw_value(&json!({"name": "list_agents", "arguments": {}})).expect("params");
+    let options = RequestOptions::within(Duration::from_secs(60));
+    let raw = peer.request("tools/call", Some(params), options).await.expect("an answer");
+    serde_json::from_str(raw.get()).expect("a result")
+}
+
+struct Nobody;
+
+#[async_trait]
+impl PeerHandler for Nobody {
+    async fn request(
+        &self,
+        request: greenroom_wire::IncomingRequest,
+    ) -> Result<greenroom_boundary::RawJson, greenroom_wire::RpcError> {
+        Err(greenroom_wire::RpcError::method_not_found(&request.method))
+    }
+}
+
+fn child() -> [String; 5] {
+    [env!("CARGO_BIN_EXE_greenroom"), "serve", "-c", "benches/child.yaml", "--stdio"].map(str::to_owned)
+}
+
+fn config(script: &str) -> String {
+    let [command, args @ ..] = child();
+    let mut text = format!(
+        "mcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n  consent: {{ command: native }}\n  \
+         script: {{ script: {script:?} }}\n  outcomes: {{ script: {SCRIPT:?} }}\n"
+    );
+    for length in CHAINS {
+        let hooks = |target: &str| (0..length).map(|_| target).collect::<Vec<_>>().join(", ");
+        for (server, target) in [("echo", "consent/pass"), ("scripted", "script/pass")] {
+            text += &format!(
+                "  {server}{length}: {{ command: native, hooks: {{ 'tools/call?direction=request': [{}] }} }}\n",
+                hooks(target)
+            );
+        }
+    }
+    for (number, case) in CASES.iter().enumerate() {
+        let hooks: Vec<String> = case.chars().map(|outcome| format!("outcomes/{outcome}")).collect();
+        text += &format!(
+            "  case{number}: {{ command: native, hooks: {{ 'tools/call?direction=request': [{}] }} }}\n",
+            hooks.join(", ")
+        );
+    }
+    text
+}
+
+/// The mock engine with one native function for each outcome.
+pub(crate) fn outcomes() -> MockIsolate {
+    let value = |value: Value| CallValue::Json(serde_json::value::to_raw_value(&value).expect("JSON"));
+    let fixed = move |answer: Value| {
+        move |_: greenroom_mocks::isolate::MockCall| -> greenroom_boundary::BoxFuture<'static, Result<CallValue, IsolateError>> {
+            let answer = value(answer.clone());
+            Box::pin(async move { Ok(answer) })
+        }
+    };
+    let thrown =
+        |_: greenroom_mocks::isolate::MockCall| -> greenroom_boundary::BoxFuture<'static, Result<CallValue, IsolateError>> {
+            let message = "no".to_owned();
+            let error = JsException { class: "Error".to_owned(), message, code: None, frames: Vec::new(), cause: None };
+            Box::pin(async move { Err(IsolateError::Js(error)) })
+        };
+    let message = json!({"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "other"}}});
+    MockIsolate::new(&TABLE)
+        .register(SCRIPT, "c", fixed(json!({"accept": true})))
+        .register(SCRIPT, "m", fixed(json!({"accept": true, "mutated": true, "message": message})))
+        .register(SCRIPT, "r", fixed(json!({"accept": false, "reason": "no"})))
+        .register(SCRIPT, "t", thrown)
+        .register(SCRIPT, "w", fixed(json!(7)))
+}

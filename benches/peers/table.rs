@@ -1,0 +1,114 @@
+//! The table of ratios, from what criterion wrote.
+//!
+//! Invariant: every number is the median of this run. Deliberately no verdict by exit code.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+/// What is compared: a name, the measured one, the one beside it, and what is aimed at.
+struct Row {
+    what: &'static str,
+    ours: &'static str,
+    other: Option<&'static str>,
+    aim: &'static str,
+    /// Whether the aim is met, from the medians in nanoseconds.
+    met: fn(f64, f64) -> Option<bool>,
+}
+
+const ROWS: [Row; 8] = [
+    Row {
+        what: "in-process call, beside rmcp over a duplex",
+        ours: "in_process_call/greenroom",
+        other: Some("in_process_call/rmcp_duplex"),
+        aim: "20 times faster",
+        met: |ours, other| Some(other >= 20.0 * ours),
+    },
+    Row {
+        what: "in-process call, beside FastMCP in memory",
+        ours: "in_process_call/greenroom",
+        other: Some("in_process_call/fastmcp_in_memory"),
+        aim: "",
+        met: |_, _| None,
+    },
+    Row {
+        what: "stdio call through the router, beside a direct one",
+        ours: "stdio_call/through_the_router",
+        other: Some("stdio_call/direct"),
+        aim: "at most 1.15 times",
+        met: |ours, other| Some(ours <= 1.15 * other),
+    },
+    Row {
+        what: "8 native hooks that consent, beside none",
+        ours: "native_hooks/8",
+        other: Some("native_hooks/0"),
+        aim: "at most 10 µs more",
+        met: |ours, other| Some(ours - other <= 10_000.0),
+    },
+    Row { what: "8 script hooks on V8, beside one", ours: "v8_hooks/8", other: Some("v8_hooks/1"), aim: "", met: |_, _| None },
+    Row {
+        what: "8 script hooks on QuickJS, beside one",
+        ours: "quickjs_hooks/8",
+        other: Some("quickjs_hooks/1"),
+        aim: "",
+        met: |_, _| None,
+    },
+    Row {
+        what: "8 script hooks on V8, beside QuickJS",
+        ours: "v8_hooks/8",
+        other: Some("quickjs_hooks/8"),
+        aim: "",
+        met: |_, _| None,
+    },
+    Row {
+        what: "a chain case on the mock (8 hooks, mixed outcomes)",
+        ours: "chain_cases/mock",
+        other: None,
+        aim: "20,000 cases a second",
+        met: |ours, _| Some(1e9 / ours >= 20_000.0),
+    },
+];
+
+/// Prints the table, or JSON if `GREENROOM_BENCH_JSON` is set (`./x bench --peers --json`).
+#[expect(clippy::disallowed_methods, reason = "a bench has no other way to be asked for JSON")]
+pub(crate) fn print() {
+    let rows: Vec<Value> = ROWS.iter().filter_map(row).collect();
+    if std::env::var_os("GREENROOM_BENCH_JSON").is_some() {
+        println!("{}", json!({"rows": rows}));
+        return;
+    }
+    println!("\n{:<52} {:>11} {:>11} {:>8}  aim", "", "measured", "beside", "ratio");
+    for row in &rows {
+        let text = |key: &str| row[key].as_f64().map_or_else(String::new, time);
+        let ratio = row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+        let met = row["met"].as_bool().map_or("", |met| if met { " (met)" } else { " (missed)" });
+        let (what, aim) = (row["what"].as_str().unwrap_or_default(), row["aim"].as_str().unwrap_or_default());
+        println!("{what:<52} {:>11} {:>11} {ratio:>8}  {aim}{met}", text("measured_ns"), text("beside_ns"));
+    }
+}
+
+fn row(row: &Row) -> Option<Value> {
+    let ours = median(row.ours)?;
+    let other = match row.other {
+        Some(name) => Some(median(name)?),
+        None => None,
+    };
+    let met = (row.met)(ours, other.unwrap_or_default());
+    let ratio = other.map(|other| other / ours);
+    Some(json!({"what": row.what, "measured_ns": ours, "beside_ns": other, "ratio": ratio, "aim": row.aim, "met": met}))
+}
+
+fn median(name: &str) -> Option<f64> {
+    let target = PathBuf::from(env!("CARGO_BIN_EXE_greenroom")).parent()?.parent()?.join("criterion");
+    let text = std::fs::read_to_string(target.join(name).join("new/estimates.json")).ok()?;
+    let estimates: Value = serde_json::from_str(&text).ok()?;
+    estimates["median"]["point_estimate"].as_f64()
+}
+
+fn time(nanos: f64) -> String {
+    match nanos {
+        n if n < 1e3 => format!("{n:.0} ns"),
+        n if n < 1e6 => format!("{:.2} µs", n / 1e3),
+        n => format!("{:.2} ms", n / 1e6),
+    }
+}

@@ -1,0 +1,5 @@
+// expect: HOOK_CALLBACK_LIMIT
+// A callback that spins.
+function f(ctx) {
+  ctx.llm.Stream('m', [], { onChunk() { for (;;) {} } })
+}

@@ -1,0 +1,5 @@
+// expect: HOOK_THREW
+// Loads a module.
+async function f() {
+  return await import('node:fs');
+}

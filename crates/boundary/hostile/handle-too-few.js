@@ -1,0 +1,5 @@
+// expect: HOOK_THREW
+// Too few arguments.
+function f(ctx) {
+  ctx.mcp.CallTool()
+}

@@ -1,0 +1,3 @@
+// expect: HOOK_LOAD
+// Does not parse.
+function f( {

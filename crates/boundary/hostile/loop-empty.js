@@ -1,0 +1,5 @@
+// expect: HOOK_CPU_LIMIT
+// Never returns.
+function f(ctx) {
+  for (;;) {}
+}

@@ -1,0 +1,5 @@
+// expect: HOOK_NEVER_SETTLES
+// Nothing will settle it.
+function f() {
+  return new Promise(() => {});
+}

@@ -1,0 +1,6 @@
+// expect: HOOK_THREW
+// Calls itself for ever.
+function f(ctx) {
+  const g = () => g();
+  g()
+}

@@ -1,0 +1,5 @@
+// expect: HOOK_THREW
+// Longer than any string.
+function f(ctx) {
+  return 'x'.repeat(2 ** 30)
+}

@@ -1,0 +1,5 @@
+// expect: HOOK_THREW
+// Throws nothing.
+function f(ctx) {
+  throw undefined
+}

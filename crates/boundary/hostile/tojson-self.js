@@ -1,0 +1,5 @@
+// expect: ok|HOOK_NOT_JSON
+// Hands out ctx as a value.
+function f(ctx) {
+  return { toJSON() { return ctx } }
+}

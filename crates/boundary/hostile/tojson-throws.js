@@ -1,0 +1,5 @@
+// expect: HOOK_THREW
+// Throws while it is written.
+function f(ctx) {
+  ctx.Send({ toJSON() { throw new RangeError('no') } })
+}
