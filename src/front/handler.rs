@@ -129,7 +129,7 @@ impl Front {
     /// An error as the client gets it: codes go out, internals to the log; what a server said may hold a secret of the config.
     pub(super) fn rpc(&self, error: &CallError) -> RpcError {
         let mut rpc = error.to_rpc();
-        if matches!(error, CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Inner { .. }) {
+        if matches!(error, CallError::Unavailable(_) | CallError::Inner { .. }) {
             let told = self.core.drivers.credentials.mask(&rpc.message);
             tracing::warn!(call = self.call.id, code = error.code(), "{told}");
             rpc.message = format!("the call failed inside the host ({}); its log says why", error.code());
@@ -288,6 +288,10 @@ impl PeerHandler for Connection {
     }
 
     fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _: &Frame) {
+        if method == "notifications/initialized" {
+            // It asks for nothing and changes nothing here; a replay gives requests alone.
+            return;
+        }
         self.note(method, Direction::In, params);
         if method == "notifications/roots/list_changed" {
             self.host.core().router.tell(&self.root, method, params);

@@ -45,7 +45,7 @@ const METHODS: [(&str, Kind); 36] = [
     ("tasks/list", Kind::Fixed(UNSENT)),
     ("tasks/cancel", Kind::Fixed(UNSENT)),
     ("tasks/update", Kind::Fixed(UNSENT)),
-    ("notifications/initialized", Kind::Notice),
+    ("notifications/initialized", Kind::Fixed("it only ends the handshake: hook `initialize`")),
     ("notifications/cancelled", Kind::Fixed("a cancellation must reach the far end as it is")),
     ("notifications/progress", Kind::Fixed("the host renumbers progress for each caller: hook the answer of the call")),
     ("notifications/message", Kind::Notice),

@@ -11,6 +11,9 @@ use greenroom_boundary::ServerName;
 use super::binding::{HookBinding, Side};
 use crate::config::{HookDeclaration, HostConfig};
 
+/// The handshake of a server: only a key that names it looks at it, no pattern.
+const HANDSHAKE: &str = "initialize";
+
 /// All message hooks, by server and for the host, each list in running order.
 #[derive(Clone, Debug, Default)]
 pub struct HookTable {
@@ -70,7 +73,17 @@ impl HookTable {
     /// The chain of a message to or from `server`; hooks named in `running` are left out, as a hook does not set itself
     /// off.
     pub fn chain(&self, server: &ServerName, method: &str, name: &str, running: &[String]) -> Chain {
-        self.servers.get(server).map(|hooks| Chain::of(hooks, method, name, running)).unwrap_or_default()
+        let Some(hooks) = self.servers.get(server) else {
+            return Chain::default();
+        };
+        let mut chain = Chain::of(hooks, method, name, running);
+        if method == HANDSHAKE {
+            // A hook that is written for calls would else refuse the whole connection.
+            let names_it = |hook: &Arc<HookBinding>| hook.matcher.method.as_deref() == Some(HANDSHAKE);
+            chain.request.retain(names_it);
+            chain.response.retain(names_it);
+        }
+        chain
     }
 
     /// The chain of a message of an outside client.

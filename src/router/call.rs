@@ -12,7 +12,7 @@ use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
-use super::handshake::told_params;
+use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
 use super::{
@@ -46,6 +46,8 @@ impl Router {
         drivers: Drivers,
         before: Option<&Self>,
     ) -> Self {
+        // A connection speaks the revision that it was made with.
+        let before = before.filter(|before| before.policy.spec == config.policy.spec);
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
             let was = before.and_then(|before| before.slots.get(&name));
             (name, Slot::new(config, factory, was))
@@ -102,7 +104,9 @@ impl Router {
         let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
         let of = (message.method.as_str(), message.name());
-        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        // A handshake is nobody's call; what hooks say to it is written down all the same.
+        let is_audited = !(chain.is_empty() && message.method == HANDSHAKE);
+        let entry = if is_audited { self.audit.open(cx, &handle.boundary(), of, &message.params) } else { None };
         let mut record = MutationRecord::default();
         record.keep_statuses(entry.is_some());
         let result = if chain.is_empty() {
@@ -222,31 +226,6 @@ impl Router {
         result
     }
 
-    /// A notification as it may be sent, after the hooks of its server.
-    pub(super) async fn announced(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        boundary: &str,
-        message: Message,
-    ) -> Result<Message, CallError> {
-        let chain = self.hooks.chain(server, &message.method, "", &cx.hooks);
-        if chain.request.is_empty() {
-            return Ok(message);
-        }
-        let exchange = Exchange {
-            runner: &RouterHooks { router: self, cx },
-            tracer: &self.drivers.tracer,
-            scope: &cx.scope,
-            agent: cx.agent.as_ref(),
-            span: self.drivers.tracer.span(),
-            boundary,
-            depth: cx.hook_depth(),
-        };
-        let mut record = MutationRecord::default();
-        exchange.run(&chain.request, Side::Request, message, &mut record).await.map_err(CallError::Hook)
-    }
-
     pub(super) fn limits(&self, cx: &CallContext, slot: &Slot) -> CallLimits {
         if let Some(timeout) = cx.timeout {
             return CallLimits { timeout, cap: timeout };
@@ -287,7 +266,7 @@ impl Router {
         RouterHooks { router: self, cx }
     }
 
-    /// How the servers of the config are doing for one session tree, by name.
+    /// How the servers of the config are doing for one session tree, in order of their names.
     pub fn health(&self, root: RootId) -> Vec<(ServerName, ServerState)> {
         self.slots.iter().map(|(name, slot)| (name.clone(), slot.health(root))).collect()
     }

@@ -47,6 +47,18 @@ pub enum CallError {
         /// The limit.
         limit_ms: u64,
     },
+    /// The server failed lately, and is not started again yet.
+    #[error("{server} failed {failures} times in a row, last with {last}; it is tried again in {retry_ms} ms")]
+    Backoff {
+        /// The server.
+        server: String,
+        /// How often, without a success between.
+        failures: u32,
+        /// When it may be tried again.
+        retry_ms: u64,
+        /// Code of the last failure.
+        last: String,
+    },
     /// The caller cancelled.
     #[error("the call to {server} was cancelled")]
     Cancelled {
@@ -56,20 +68,6 @@ pub enum CallError {
     /// The server cannot be reached.
     #[error(transparent)]
     Unavailable(#[from] McpError),
-    /// The server failed again and again, and rests before it is started anew.
-    #[error(
-        "server {server} failed {failures} times in a row ({last}) and rests; it is tried again in {retry_ms} ms at the earliest"
-    )]
-    Backoff {
-        /// The server.
-        server: String,
-        /// How often.
-        failures: u32,
-        /// When it may be tried again, from now.
-        retry_ms: u64,
-        /// Code of the last failure.
-        last: String,
-    },
     /// A hook refused the call, or failed.
     #[error("{0}")]
     Hook(HookFailure),
@@ -117,9 +115,9 @@ impl CallError {
             Self::UnknownTool { .. } => "CALL_UNKNOWN_TOOL",
             Self::Rpc { .. } => "CALL_RPC",
             Self::Timeout { .. } => "CALL_TIMEOUT",
+            Self::Backoff { .. } => "MCP_BACKOFF",
             Self::Cancelled { .. } => "CALL_CANCELLED",
             Self::Unavailable(error) => error.code(),
-            Self::Backoff { .. } => "MCP_BACKOFF",
             Self::Hook(failure) => &failure.code,
             Self::HookDepth { .. } => "HOOK_DEPTH",
             Self::CodeDepth { .. } => "CALL_DEPTH",

@@ -93,7 +93,7 @@ impl ExternalServer {
         Self { link: Arc::new(link), connection: Mutex::new(State::Down) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn current(&self) -> MutexGuard<'_, State> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +101,7 @@ impl ExternalServer {
     /// it to the next.
     async fn connection(&self, cx: &CallContext) -> Result<Connection, CallError> {
         let given_up = || CallError::Cancelled { server: self.link.name.to_string() };
-        let opening = match &mut *self.state() {
+        let opening = match &mut *self.current() {
             State::Open(connection) if !connection.peer.is_closed() => return Ok(connection.clone()),
             _ if cx.cancel.is_cancelled() => return Err(given_up()),
             _ if cx.connecting.contains(&self.link.name) => return Err(self.link.loops()),
@@ -121,7 +121,7 @@ impl ExternalServer {
             opened = opening.clone() => opened,
             () = cx.cancel.cancelled() => return Err(given_up()),
         };
-        let mut state = self.state();
+        let mut state = self.current();
         if matches!(&*state, State::Opening(current) if current.ptr_eq(&opening)) {
             *state = opened.clone().map_or(State::Down, State::Open);
         }
@@ -287,16 +287,16 @@ impl Server for ExternalServer {
     }
 
     fn offers(&self, capability: &str) -> bool {
-        matches!(&*self.state(), State::Open(connection) if connection.capabilities.get(capability).is_some())
+        matches!(&*self.current(), State::Open(connection) if connection.capabilities.get(capability).is_some())
     }
 
     fn tell(&self, method: &str, params: Option<&RawValue>) {
-        if let State::Open(connection) = &*self.state() {
+        if let State::Open(connection) = &*self.current() {
             connection.peer.post(method, params);
         }
     }
 
-    fn health(&self) -> ServerState {
+    fn state(&self) -> ServerState {
         self.link.health.state()
     }
 
@@ -314,7 +314,7 @@ impl Server for ExternalServer {
     async fn close(&self) {
         self.link.health.retire();
         self.link.closing.cancel();
-        let state = std::mem::replace(&mut *self.state(), State::Down);
+        let state = std::mem::replace(&mut *self.current(), State::Down);
         match state {
             State::Open(connection) => connection.peer.close().await,
             State::Opening(opening) => {

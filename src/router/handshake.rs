@@ -19,6 +19,8 @@ use super::slots::Slot;
 use super::{CallContext, CallError, Output, Router, Server, ServerRequest};
 use crate::hooks::Message;
 
+/// The method of the handshake.
+pub(super) const HANDSHAKE: &str = "initialize";
 /// Deadline of each request that follows a handshake.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -66,7 +68,7 @@ impl Router {
         let boundary = format!("mcp.{name}");
         let newcomer: Arc<dyn Server> =
             Arc::new(Newcomer { boundary: boundary.clone(), name: name.clone(), peer: peer.clone() });
-        let message = Message::request("initialize", params);
+        let message = Message::request(HANDSHAKE, params);
         let output = self.pass(cx, name, (slot, &newcomer), message, None).await.map_err(|error| failed(name, error))?;
         let raw = match output.raw {
             Some(raw) => raw,
@@ -74,10 +76,7 @@ impl Router {
         };
         let hello = ServerHello::parse(raw).map_err(|error| unusable(name, &error))?;
         let capabilities: Value = serde_json::from_str(hello.capabilities.get()).unwrap_or_default();
-        let done = self.announced(cx, name, &boundary, Message::request("notifications/initialized", Value::Null)).await?;
-        let params = Some(&done.params).filter(|params| !params.is_null());
-        let params = params.map(to_raw_value).transpose().map_err(|error| encoding(&error))?;
-        peer.notify("notifications/initialized", params).await.map_err(|error| unusable(name, &HandshakeError::Lost(error)))?;
+        peer.notify("notifications/initialized", None).await.map_err(|error| unusable(name, &HandshakeError::Lost(error)))?;
         self.restore(cx, name, (slot, &newcomer), &capabilities).await;
         Ok(Introduced { capabilities, instructions: hello.instructions })
     }
@@ -102,7 +101,7 @@ impl Router {
 /// What the trace has of the parameters: the version of this program would make every trace differ.
 pub(super) fn told_params(method: &str, params: &Value) -> Value {
     match method {
-        "initialize" => json!({"protocolVersion": params.get("protocolVersion")}),
+        HANDSHAKE => json!({"protocolVersion": params.get("protocolVersion")}),
         _ => params.clone(),
     }
 }
@@ -111,7 +110,6 @@ pub(super) fn told_params(method: &str, params: &Value) -> Value {
 fn failed(name: &ServerName, error: CallError) -> CallError {
     match error {
         CallError::Hook(_) | CallError::HookDepth { .. } | CallError::Cancelled { .. } => error,
-        CallError::Unavailable(error) => unreachable(name, &error.to_string()),
         CallError::Rpc { error, .. } => unreachable(name, &error.to_string()),
         error => unreachable(name, &error.to_string()),
     }

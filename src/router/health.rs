@@ -118,7 +118,7 @@ impl Health {
             record.down_since = now;
             record.failures = if now.since(since) >= LONG_LIFE { 1 } else { record.failures.saturating_add(1) };
         }
-        let told = why.map(ToString::to_string).unwrap_or_else(|| "it ended the connection".to_owned());
+        let told = why.map_or_else(|| "it ended the connection".to_owned(), ToString::to_string);
         self.trouble(why.map_or("MCP_CLOSED", McpError::code), &told);
     }
 

@@ -69,7 +69,7 @@ pub trait Server: Send + Sync {
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
 
     /// How it is doing.
-    fn health(&self) -> ServerState {
+    fn state(&self) -> ServerState {
         ServerState::Ready
     }
 

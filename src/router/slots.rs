@@ -90,7 +90,7 @@ impl Slot {
     pub(super) fn health(&self, root: RootId) -> ServerState {
         match (&self.config.kind, self.existing(root)) {
             (ServerKind::Disabled(_), _) => ServerState::Disabled,
-            (_, Some(instance)) => instance.server.health(),
+            (_, Some(instance)) => instance.server.state(),
             (ServerKind::External(_), None) => ServerState::Idle,
             (_, None) => ServerState::Ready,
         }

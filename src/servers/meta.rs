@@ -23,36 +23,41 @@ impl MetaServer {
 }
 
 fn list_agents() -> Value {
-    question("list_agents", "List the agents of this host")
-}
-
-fn list_servers() -> Value {
-    question("list_servers", "List the servers of this host and how they are doing: ready, idle, degraded or disabled")
-}
-
-fn agents_of(core: &HostCore) -> Value {
-    let agents = core.config.agents.iter().map(|(id, agent)| json!({"id": id, "description": agent.description}));
-    json!({"agents": agents.collect::<Vec<_>>()})
-}
-
-/// Codes, never messages: what a server or the config says may hold a secret.
-fn servers_of(core: &HostCore, cx: &CallContext) -> Value {
-    let states = core.router.health(cx.root.id).into_iter().filter(|(name, _)| !core.is_agent(name));
-    let servers = states.map(|(name, state)| {
-        let mut told = state.to_value();
-        told["id"] = json!(name);
-        told
-    });
-    json!({"servers": servers.collect::<Vec<_>>()})
-}
-
-fn question(name: &str, description: &str) -> Value {
     json!({
-        "name": name,
-        "description": description,
+        "name": "list_agents",
+        "description": "List the agents of this host",
         "inputSchema": {"type": "object", "properties": {}, "additionalProperties": false},
         "annotations": {"readOnlyHint": true},
     })
+}
+
+fn list_servers() -> Value {
+    json!({
+        "name": "list_servers",
+        "description": "Tell how the servers of this host are doing for this session",
+        "inputSchema": {"type": "object", "properties": {}, "additionalProperties": false},
+        "annotations": {"readOnlyHint": true},
+    })
+}
+
+impl MetaServer {
+    fn agents(&self) -> Value {
+        let core = self.core.upgrade();
+        let agents = core.iter().flat_map(|core| &core.config.agents);
+        json!({"agents": agents.map(|(id, agent)| json!({"id": id, "description": agent.description})).collect::<Vec<_>>()})
+    }
+
+    fn servers(&self, cx: &CallContext) -> Value {
+        let health = self.core.upgrade().map(|core| core.router.health(cx.root.id)).unwrap_or_default();
+        let told = health.into_iter().map(|(name, state)| {
+            let mut told = json!({"name": name});
+            if let (Value::Object(told), Value::Object(state)) = (&mut told, state.to_value()) {
+                told.extend(state);
+            }
+            told
+        });
+        json!({"servers": told.collect::<Vec<_>>()})
+    }
 }
 
 #[async_trait]
@@ -67,18 +72,12 @@ impl Server for MetaServer {
             return Ok(list.page(if list == ListMethod::Tools { vec![list_agents(), list_servers()] } else { Vec::new() }));
         }
         let name = request.params["name"].as_str().unwrap_or_default();
-        let agents = name == "list_agents";
-        if request.method != "tools/call" || !(agents || name == "list_servers") {
+        if request.method != "tools/call" || !["list_agents", "list_servers"].contains(&name) {
             let hint = "; its tools are list_agents and list_servers".to_owned();
             return Err(CallError::UnknownTool { server: "nanobot.meta".to_owned(), tool: name.to_owned(), hint });
         }
+        let structured = if name == "list_agents" { self.agents() } else { self.servers(cx) };
         (request.sent)();
-        let core = self.core.upgrade();
-        let structured = match &core {
-            Some(core) if agents => agents_of(core),
-            Some(core) => servers_of(core, cx),
-            None => json!({}),
-        };
         Ok(json!({"content": [{"type": "text", "text": structured.to_string()}], "structuredContent": structured}).into())
     }
 }

@@ -81,10 +81,10 @@ fn the_list_is_also_json() {
 
 #[test]
 fn a_filter_chooses_for_both() {
-    let listing = greenroom(["list", "scenarios", "-E", "tag(hostile)", "--format", "ids"]).success();
+    let listing = greenroom(["list", "scenarios", "-E", "tag(hostile) & id(hostile/*)", "--format", "ids"]).success();
     let ids = stdout(&listing);
     assert!(!ids.is_empty() && ids.lines().all(|id| id.starts_with("hostile/")), "{ids}");
-    let tap = greenroom(["test", "scenarios", "-E", "tag(hostile)", "--reporter", "tap"]).success();
+    let tap = greenroom(["test", "scenarios", "-E", "tag(hostile) & id(hostile/*)", "--reporter", "tap"]).success();
     let ran: Vec<String> = stdout(&tap).lines().filter_map(|line| Some(line.split_once(" - ")?.1.to_owned())).collect();
     assert_eq!(ran, ids.lines().collect::<Vec<_>>());
 }

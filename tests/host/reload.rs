@@ -7,6 +7,7 @@ use greenroom_boundary::isolate::CallValue;
 use greenroom_boundary::{CancellationToken, ServerName};
 use greenroom_harness::host::TurnRequest;
 use serde_json::json;
+use test_case::test_case;
 
 use crate::support::{Set, Stage, op, returns};
 
@@ -105,6 +106,15 @@ fn servers_that_stay_the_same_keep_their_connections() {
     assert_eq!(stage.sent("other", "initialize").len(), 2);
     assert_eq!(stage.call("kept", "buy", json!({})).unwrap_err().code(), "CALL_UNKNOWN_TOOL", "the new prefix counts");
     assert_eq!(stage.end().connections, 0);
+}
+
+#[test_case("policy: {tool_timeout: 5s}\nmcpServers: {kept: {}}"; "of the policy")]
+#[test_case("mcpServers: {kept: {timeout: 5s}}"; "of the server")]
+fn a_new_deadline_counts_for_the_next_call(config: &str) {
+    let stage = stage();
+    stage.call("kept", "buy", json!({})).unwrap();
+    stage.run(async { reload(&stage, config) });
+    assert_eq!(stage.call("kept", "buy", json!({})).unwrap_err().code(), "CALL_TIMEOUT");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn an_unknown_server_is_answered_with_the_nearest() {
 fn an_unknown_tool_of_a_built_in_server_names_what_there_is() {
     let stage = Set::new("agents: {desk: {}}").build();
     let message = |server: &str| stage.call(server, "nope", json!({})).unwrap_err().to_string();
-    assert_eq!(message("nanobot.meta"), "nanobot.meta has no tool named \"nope\"; its only tool is list_agents");
+    assert_eq!(message("nanobot.meta"), "nanobot.meta has no tool named \"nope\"; its tools are list_agents and list_servers");
     assert_eq!(message("desk"), "desk has no tool named \"nope\"; its only tool is chat-with-desk");
     assert!(stage.events().is_empty(), "nothing left, so nothing is traced");
 }
@@ -207,7 +207,7 @@ fn a_refused_handshake_leaves_no_connection() {
 }
 
 #[test]
-fn a_call_dropped_during_the_handshake_leaves_no_connection() {
+fn a_call_dropped_during_the_handshake_leaves_it_to_the_next() {
     let stage = Set::new("mcpServers: {shop: {}}")
         .mcp(
             "shop",
@@ -224,9 +224,32 @@ fn a_call_dropped_during_the_handshake_leaves_no_connection() {
         }
     });
     stage.run(stage.clock.settle());
-    assert_eq!(stage.host.core().router.open_connections(), 0);
     stage.call("shop", "buy", json!({})).unwrap();
+    assert_eq!(stage.sent("shop", "initialize").len(), 1);
     assert_eq!(stage.end().connections, 0);
+}
+
+#[test]
+fn a_handshake_that_nobody_waits_for_ends_with_the_host() {
+    let stage = Set::new("mcpServers: {shop: {}}\npolicy: {list_timeout: 5s}")
+        .mcp("shop", "tools: [{name: buy}]\ninitialize: {after: 20s}")
+        .build();
+    assert_eq!(stage.list("shop").unwrap_err().code(), "CALL_TIMEOUT");
+    assert_eq!(stage.host.core().router.open_connections(), 1);
+    assert_eq!(stage.end().connections, 0);
+}
+
+#[test]
+fn a_server_that_starts_slowly_is_listed_once_it_is_up() {
+    let stage = Set::new("mcpServers: {shop: {}}\npolicy: {list_timeout: 5s}")
+        .mcp("shop", "tools: [{name: buy}]\ninitialize: {after: 12s}")
+        .build();
+    assert_eq!(stage.list("shop").unwrap_err().code(), "CALL_TIMEOUT");
+    assert_eq!(stage.list("shop").unwrap_err().code(), "CALL_TIMEOUT");
+    assert_eq!(stage.list("shop").unwrap(), ["buy"]);
+    let told: Vec<String> = stage.warnings().into_iter().map(|(code, _)| code).collect();
+    assert_eq!(told, ["server_degraded", "server_recovered"]);
+    assert_eq!(stage.sent("shop", "initialize").len(), 1);
 }
 
 #[test]
