@@ -8,7 +8,7 @@ mod reload;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::llm::{ChatMessage, Role};
@@ -59,10 +59,18 @@ pub struct HostState {
     pub people: People,
     /// The session tree of the host's own turns.
     pub own_root: Arc<RootSession>,
+    current: RwLock<Weak<HostCore>>,
     active: Arc<AtomicUsize>,
     roots_begun: AtomicU64,
     roots: Mutex<BTreeMap<RootId, Weak<RootSession>>>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
+}
+
+impl HostState {
+    /// The host of the newest config, unless it is gone.
+    pub fn current(&self) -> Option<Arc<HostCore>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
 }
 
 /// Counts a turn until it is dropped.
@@ -90,9 +98,9 @@ impl HostCore {
         for (name, value) in &config.secrets {
             drivers.credentials.register(name.clone(), value.clone());
         }
-        Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
+        let core = Arc::new_cyclic(|core: &Weak<HostCore>| HostCore {
             router: {
-                let made = factories(&config, &drivers, &state.natives, core);
+                let made = factories(&config, &drivers, core, &state);
                 Router::new(&config, made, drivers.clone(), before.map(|before| &before.router))
             },
             scripts: ScriptLibrary::default(),
@@ -101,7 +109,9 @@ impl HostCore {
             uses: TaskTracker::new(),
             config,
             drivers,
-        })
+        });
+        *core.state.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&core);
+        core
     }
 
     /// Whether a name is an agent's.
@@ -214,14 +224,14 @@ fn failed(failure: TurnFailure, cancel: &CancellationToken) -> TurnReply {
 fn factories(
     config: &HostConfig,
     drivers: &Drivers,
-    natives: &BTreeMap<ServerName, NativeFactory>,
     core: &Weak<HostCore>,
+    state: &Arc<HostState>,
 ) -> Vec<(ServerName, ServerConfig, Factory)> {
     let mut all: Vec<(ServerName, ServerConfig, Factory)> = Vec::new();
     for (name, server) in &config.servers {
-        let make: Factory = match natives.get(name).cloned() {
+        let make: Factory = match state.natives.get(name).cloned() {
             Some(native) => Box::new(move || Ok(native())),
-            None => factory(name, server, config, drivers, core),
+            None => factory(name, server, config, drivers, core, state),
         };
         all.push((name.clone(), server.clone(), make));
     }
@@ -233,16 +243,22 @@ fn factories(
     all
 }
 
-fn factory(name: &ServerName, server: &ServerConfig, config: &HostConfig, drivers: &Drivers, core: &Weak<HostCore>) -> Factory {
+fn factory(
+    name: &ServerName,
+    server: &ServerConfig,
+    config: &HostConfig,
+    drivers: &Drivers,
+    core: &Weak<HostCore>,
+    state: &Arc<HostState>,
+) -> Factory {
     let (name, drivers, core) = (name.clone(), drivers.clone(), core.clone());
     match server.kind.clone() {
         ServerKind::External(address) => {
             let version = config.policy.spec.parse().unwrap_or(greenroom_wire::ProtocolVersion::LATEST);
-            let timeout = server.timeout.unwrap_or(config.policy.tool_timeout);
-            let cap = config.policy.tool_timeout_cap;
+            let state = state.clone();
             Box::new(move || {
-                let server = ExternalServer::new(name.clone(), address.clone(), version, timeout, drivers.clone());
-                Ok(Arc::new(server.capped(cap).of(core.clone())) as Arc<dyn Server>)
+                Ok(Arc::new(ExternalServer::new(name.clone(), address.clone(), version, drivers.clone(), state.clone()))
+                    as Arc<dyn Server>)
             })
         }
         ServerKind::Script(script) => {

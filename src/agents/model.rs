@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::TurnFailure;
 use crate::context::Author;
 use crate::host::HostCore;
-use crate::router::{CallContext, OpenExchange};
+use crate::router::{CallContext, OpenExchange, ProgressUpdate};
 
 /// A whole completion.
 #[derive(Clone, Debug)]
@@ -210,9 +210,9 @@ async fn drive(
                 Some(id) => drop(cx.tree.output.append_text(author, id, delta)),
             }
             if let Some(progress) = &cx.progress {
-                let meta = json!({"ai.nanobot.progress/completion": {"agent": cx.agent, "role": "assistant",
-                    "item": {"partial": true, "hasMore": true, "type": "text", "text": delta}}});
-                progress(0.0, None, Some(delta), Some(&meta));
+                let told = json!({"agent": cx.agent, "role": "assistant",
+                    "item": {"partial": true, "hasMore": true, "type": "text", "text": delta}});
+                progress(&ProgressUpdate::completion(delta, &told));
             }
             let go_on = listener.text(delta).await;
             gathered.take(event);

@@ -399,7 +399,7 @@ impl Turn<'_> {
                 Ok(output) => return Ok(output.value),
                 Err(error) => error,
             };
-            let may_repeat = matches!(error, CallError::Timeout { .. } | CallError::Unavailable(_))
+            let may_repeat = matches!(error, CallError::Timeout { .. } | CallError::Unavailable(_) | CallError::Backoff { .. })
                 && retry.is_some_and(|retry| tries < retry.max && (!retry.idempotent_only || entry.is_idempotent()));
             let Some(retry) = retry.filter(|_| may_repeat && !cx.cancel.is_cancelled()) else {
                 return Err(self.core.drivers.credentials.mask(&error.to_string()));

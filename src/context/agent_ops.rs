@@ -87,13 +87,13 @@ fn asked(args: &Arguments, agent: &str, messages: &Value, options: &Value, at: &
 fn overhear(cx: &mut CallContext) -> mpsc::UnboundedReceiver<String> {
     let (send, receive) = mpsc::unbounded_channel();
     let outer = cx.progress.take();
-    cx.progress = Some(Arc::new(move |done, total, message, meta| {
-        // Progress of tools comes here as well; only text has this mark.
-        if let (Some(text), Some(_)) = (message, meta) {
-            drop(send.send(text.to_owned()));
+    cx.progress = Some(Arc::new(move |step| {
+        // Progress of tools comes here as well; only text of models has this mark.
+        if let (Some(text), true) = (&step.message, step.of_model) {
+            drop(send.send(text.clone()));
         }
         if let Some(outer) = &outer {
-            outer(done, total, message, meta);
+            outer(step);
         }
     }));
     receive

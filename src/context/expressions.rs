@@ -10,7 +10,7 @@ use greenroom_boundary::RawJson;
 use greenroom_boundary::isolate::{CallRequest, CallValue, IsolateError, PassCtx};
 use greenroom_harness::cassette::stamp;
 use serde_json::value::to_raw_value;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::HookContext;
 use crate::config::{InstructionSource, ScriptConfig, Template, TemplatePart};
@@ -61,7 +61,7 @@ pub async fn instructions(
         given.insert(name.clone(), Value::String(template_text(core, cx, template, &none).await?));
     }
     let cx = cx.for_code(at)?;
-    let result = core.router.get_prompt(&cx, server, prompt, Value::Object(given)).await.map_err(|error| {
+    let result = core.router.get_prompt(&cx, server, prompt, json!({"arguments": given}), None).await.map_err(|error| {
         let message = format!("{at}: the prompt {server}/{prompt} cannot be had: {error}");
         ExpressionError::new(error.code(), message)
     })?;

@@ -29,7 +29,8 @@ pub(super) async fn run(core: &Arc<HostCore>, cx: &CallContext, verb: FacadeVerb
             let text = args.text(0, "target")?;
             let (server, name) = text.split_once('/').unwrap_or((PROMPTS_SERVER, text));
             let arguments = Value::Object(args.object(1, "arguments")?);
-            let prompt = core.router.get_prompt(cx, &ServerName::new(server), name, arguments).await;
+            let prompt =
+                core.router.get_prompt(cx, &ServerName::new(server), name, json!({"arguments": arguments}), None).await;
             let prompt = prompt.map_err(|error| failed(&error))?;
             prompt_text(&prompt.value).map(Value::String).map_err(|reason| {
                 let message = format!("{}: the prompt {text} cannot be used as text: {reason}", args.what);

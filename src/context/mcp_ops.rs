@@ -33,12 +33,16 @@ pub(super) async fn run(core: &Arc<HostCore>, cx: &CallContext, verb: McpVerb, a
         }
         McpVerb::ReadResource => {
             let (server, uri) = (server(args)?, args.text(1, "uri")?);
-            Ok(router.read_resource(cx, &server, uri).await.map_err(|error| failed(&error))?.value)
+            Ok(router.read_resource(cx, &server, json!({"uri": uri}), None).await.map_err(|error| failed(&error))?.value)
         }
         McpVerb::GetPrompt => {
             let (server, name) = (server(args)?, args.text(1, "name")?);
             let arguments = Value::Object(args.object(2, "arguments")?);
-            Ok(router.get_prompt(cx, &server, name, arguments).await.map_err(|error| failed(&error))?.value)
+            Ok(router
+                .get_prompt(cx, &server, name, json!({"arguments": arguments}), None)
+                .await
+                .map_err(|error| failed(&error))?
+                .value)
         }
         McpVerb::CallTool => {
             let (server, tool) = (server(args)?, args.text(1, "tool")?);

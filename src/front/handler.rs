@@ -237,13 +237,16 @@ impl Front {
     async fn get_prompt(&self) -> Result<RawJson, RpcError> {
         let params = &self.call.params;
         let name = params["name"].as_str().ok_or_else(|| RpcError::invalid_params("`name` is missing or no string"))?;
-        let arguments = params.get("arguments").filter(|arguments| arguments.is_object()).cloned().unwrap_or_else(|| json!({}));
+        let mut forwarded = params.clone();
+        if !forwarded.get("arguments").is_some_and(Value::is_object) {
+            forwarded["arguments"] = json!({});
+        }
         let cx = self.context();
         let catalogue = Catalogue::prompts(&self.core, &cx).await;
         let Some(entry) = catalogue.entries.get(name) else {
             return Err(RpcError::invalid_params(format!("unknown prompt: {name}")));
         };
-        let output = self.core.router.get_prompt(&cx, &entry.server, &entry.tool, arguments).await;
+        let output = self.core.router.get_prompt(&cx, &entry.server, &entry.tool, forwarded, self.call.raw.clone()).await;
         let output = output.map_err(|error| self.rpc(&error))?;
         output.raw.map_or_else(|| encode(&output.value), Ok)
     }
@@ -252,15 +255,18 @@ impl Front {
 /// Progress notifications for a client's token; values always grow.
 fn progress(peer: Peer, token: Value) -> ProgressSink {
     let last = Mutex::new(0.0_f64);
-    Arc::new(move |value, total, message, meta| {
+    Arc::new(move |step| {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = if value > *last { value } else { *last + if total.is_some() { 0.01 } else { 1.0 } };
+        let least = if step.total.is_some() { 0.01 } else { 1.0 };
+        *last = if step.progress > *last { step.progress } else { *last + least };
         let mut params = json!({"progressToken": token, "progress": *last});
-        for (key, value) in [("total", total.map(Value::from)), ("message", message.map(Value::from)), ("_meta", meta.cloned())]
-        {
+        for (key, value) in [("total", step.total.map(Value::from)), ("message", step.message.clone().map(Value::from))] {
             if let Some(value) = value {
                 params[key] = value;
             }
+        }
+        for (key, value) in &step.further {
+            params[key.as_str()] = value.clone();
         }
         if let Ok(params) = to_raw_value(&params) {
             peer.post("notifications/progress", Some(&params));

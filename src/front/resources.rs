@@ -14,10 +14,13 @@ impl Front {
     pub(super) async fn list_resources(&self, key: &str) -> Result<RawJson, RpcError> {
         let cx = self.context();
         let mut items = Vec::new();
-        for server in self.resource_servers() {
-            match self.core.router.list(&cx, &server, &self.call.method).await {
-                Ok(found) => items.extend(found),
-                Err(error) => {
+        let servers = self.resource_servers();
+        let mut lists = self.core.router.list_each(&cx, &servers, &self.call.method).await;
+        for server in &servers {
+            match lists.remove(server) {
+                None => {}
+                Some(Ok(found)) => items.extend(found),
+                Some(Err(error)) => {
                     let reason = self.core.drivers.credentials.mask(&error.to_string());
                     tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
                 }
@@ -34,7 +37,7 @@ impl Front {
         let asked = if is_owned { owners } else { self.resource_servers() };
         let mut failure: Option<CallError> = None;
         for server in asked {
-            match self.core.router.read_resource(&cx, &server, uri).await {
+            match self.core.router.read_resource(&cx, &server, self.call.params.clone(), self.call.raw.clone()).await {
                 Ok(output) => return output.raw.map_or_else(|| encode(&output.value), Ok),
                 Err(error) => {
                     let is_news = failure.as_ref().is_none_or(|known| is_unknown(known) && !is_unknown(&error));
@@ -85,15 +88,17 @@ impl Front {
     /// The servers that have an address: the one that lists it, else those with a template that fits.
     pub(super) async fn owners(&self, cx: &CallContext, uri: &str) -> Vec<ServerName> {
         let servers = self.resource_servers();
+        let lists = self.core.router.list_each(cx, &servers, "resources/list").await;
         for server in &servers {
-            let listed = self.core.router.list(cx, server, "resources/list").await.unwrap_or_default();
+            let Some(Ok(listed)) = lists.get(server) else { continue };
             if listed.iter().any(|item| item.get("uri").and_then(Value::as_str) == Some(uri)) {
                 return vec![server.clone()];
             }
         }
         let mut owners = Vec::new();
+        let lists = self.core.router.list_each(cx, &servers, "resources/templates/list").await;
         for server in servers {
-            let listed = self.core.router.list(cx, &server, "resources/templates/list").await.unwrap_or_default();
+            let Some(Ok(listed)) = lists.get(&server) else { continue };
             let mut templates = listed.iter().filter_map(|item| item.get("uriTemplate")?.as_str());
             if templates.any(|template| template == uri || fits(template, uri)) {
                 owners.push(server);

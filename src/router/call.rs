@@ -12,18 +12,22 @@ use greenroom_boundary::{Drivers, ServerName, SpanId};
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
+use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
 use super::{
-    CallContext, CallError, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest, tools,
+    CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest,
+    tools,
 };
-use crate::config::{HostConfig, HostPolicy, ServerConfig, ServerKind};
+use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::audit::AuditLog;
 use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
 const MAX_HOOK_DEPTH: usize = 8;
+/// How far progress may extend a call, as a multiple of its deadline, if the policy does not say.
+const CAP_FACTOR: u32 = 4;
 
 /// The one dispatcher of a host.
 pub struct Router {
@@ -42,9 +46,8 @@ impl Router {
         drivers: Drivers,
         before: Option<&Self>,
     ) -> Self {
-        // A connection knows the deadlines and the revision that it was made with.
-        let terms = |policy: &HostPolicy| (policy.spec.clone(), policy.tool_timeout, policy.tool_timeout_cap);
-        let before = before.filter(|before| terms(&before.policy) == terms(&config.policy));
+        // A connection speaks the revision that it was made with.
+        let before = before.filter(|before| before.policy.spec == config.policy.spec);
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
             let was = before.and_then(|before| before.slots.get(&name));
             (name, Slot::new(config, factory, was))
@@ -74,57 +77,6 @@ impl Router {
         })
     }
 
-    /// Calls a tool, by the name that `list_tools` shows.
-    pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
-        self.forward(cx, server, tool, json!({"name": tool, "arguments": arguments}), None).await
-    }
-
-    /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
-    /// hook changes leaves with the bytes of `raw`.
-    pub async fn forward(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        tool: &str,
-        mut params: Value,
-        raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        let slot = self.slot(server)?;
-        let upstream = tools::upstream_name(&slot.config, tool);
-        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
-        let Some(upstream) = upstream else {
-            let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
-            return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
-        };
-        params["name"] = json!(upstream);
-        self.exchange(cx, server, Message::request("tools/call", params), raw).await
-    }
-
-    /// Reads a resource.
-    pub async fn read_resource(&self, cx: &CallContext, server: &ServerName, uri: &str) -> Result<Output, CallError> {
-        permitted(cx, server, &[uri])?;
-        self.exchange(cx, server, Message::request("resources/read", json!({"uri": uri})), None).await
-    }
-
-    /// Renders a prompt.
-    pub async fn get_prompt(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        name: &str,
-        arguments: Value,
-    ) -> Result<Output, CallError> {
-        permitted(cx, server, &[name])?;
-        self.exchange(cx, server, Message::request("prompts/get", json!({"name": name, "arguments": arguments})), None).await
-    }
-
-    /// What a server says about its use, which connects it; nothing if it cannot be connected.
-    pub async fn instructions(&self, cx: &CallContext, server: &ServerName) -> Option<String> {
-        let instance = self.slot(server).and_then(|slot| slot.instance(&cx.root)).ok()?;
-        instance.server.offer(cx, "tools").await.ok()?;
-        instance.server.instructions()
-    }
-
     pub(super) async fn exchange(
         &self,
         cx: &CallContext,
@@ -137,16 +89,30 @@ impl Router {
         }
         let slot = self.slot(server)?;
         let handle = slot.instance(&cx.root)?.server;
+        self.pass(cx, server, (slot, &handle), message, raw).await
+    }
+
+    /// Carries a message to a server, past its hooks.
+    pub(super) async fn pass(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        (slot, handle): (&Slot, &Arc<dyn Server>),
+        message: Message,
+        raw: Option<RawParams>,
+    ) -> Result<Output, CallError> {
         let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
         let of = (message.method.as_str(), message.name());
-        let entry = self.audit.open(cx, &handle.boundary(), of, &message.params);
+        // A handshake is nobody's call; what hooks say to it is written down all the same.
+        let is_audited = !(chain.is_empty() && message.method == HANDSHAKE);
+        let entry = if is_audited { self.audit.open(cx, &handle.boundary(), of, &message.params) } else { None };
         let mut record = MutationRecord::default();
         record.keep_statuses(entry.is_some());
         let result = if chain.is_empty() {
-            self.send(cx, &handle, span, message, raw).await
+            self.send(cx, (slot, handle), span, message, raw).await
         } else {
-            self.hooked(cx, (server, slot, &handle), span, &chain, (message, raw), &mut record).await
+            self.hooked(cx, (server, slot, handle), span, &chain, (message, raw), &mut record).await
         };
         if let Some(entry) = entry {
             let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
@@ -185,11 +151,11 @@ impl Router {
             permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
         }
         if chain.response.is_empty() {
-            let answer = self.send(cx, server, span, message, raw_params).await;
+            let answer = self.send(cx, (slot, server), span, message, raw_params).await;
             return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
         }
         let mut response = message.clone();
-        let answer = self.send(cx, server, span, message, raw_params).await;
+        let answer = self.send(cx, (slot, server), span, message, raw_params).await;
         let mut failure = None;
         let mut raw = None;
         match answer {
@@ -200,7 +166,9 @@ impl Router {
                 raw = output.raw;
             }
             // A transport error has no answer that a hook could look at (nanobot).
-            Err(error @ (CallError::Unavailable(_) | CallError::Cancelled { .. })) => return Err(error),
+            Err(error @ (CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Cancelled { .. })) => {
+                return Err(error);
+            }
             Err(error) => {
                 response.error = serde_json::to_value(error.to_rpc()).ok();
                 failure = Some(error);
@@ -226,14 +194,15 @@ impl Router {
     async fn send(
         &self,
         cx: &CallContext,
-        server: &Arc<dyn Server>,
+        (slot, server): (&Slot, &Arc<dyn Server>),
         span: SpanId,
         message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
-        let inner = cx.inside(span);
+        let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
         if !self.drivers.tracer.enabled() {
-            let request = ServerRequest { method: message.method, params: message.params, raw, sent: Box::new(|| {}) };
+            let sent = Box::new(|| {});
+            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
             return server.request(&inner, request).await;
         }
         let boundary = server.boundary();
@@ -248,13 +217,22 @@ impl Router {
             method: message.method.clone(),
             left,
         };
-        let request = ServerRequest { method: message.method, params: message.params, raw, sent };
+        let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
         let result = server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
             Err(error) => open.close(outcome_of(error), || json!({"error": error.to_rpc()}), None),
         }
         result
+    }
+
+    pub(super) fn limits(&self, cx: &CallContext, slot: &Slot) -> CallLimits {
+        if let Some(timeout) = cx.timeout {
+            return CallLimits { timeout, cap: timeout };
+        }
+        let timeout = slot.config.timeout.unwrap_or(self.policy.tool_timeout);
+        let cap = self.policy.tool_timeout_cap.unwrap_or(timeout.saturating_mul(CAP_FACTOR));
+        CallLimits { timeout: timeout.min(cap), cap }
     }
 
     fn sent(&self, cx: &CallContext, boundary: &str, span: SpanId, message: &Message, left: Arc<AtomicBool>) -> Sent {
@@ -264,7 +242,7 @@ impl Router {
             boundary: boundary.to_owned(),
             method: message.method.clone(),
             tool_call: cx.tool_call.clone(),
-            body: json!({"params": message.params}),
+            body: json!({"params": told_params(&message.method, &message.params)}),
         };
         let (tracer, scope, agent) = (self.drivers.tracer.clone(), cx.scope.clone(), cx.agent.clone());
         Box::new(move || {
@@ -290,13 +268,7 @@ impl Router {
 
     /// How the servers of the config are doing for one session tree, in order of their names.
     pub fn health(&self, root: RootId) -> Vec<(ServerName, ServerState)> {
-        let state = |slot: &Slot| match (&slot.config.kind, slot.existing(root)) {
-            (ServerKind::Disabled(_), _) => ServerState::Disabled,
-            (ServerKind::External(_), None) => ServerState::Idle,
-            (_, Some(instance)) => instance.server.state(),
-            (_, None) => ServerState::Ready,
-        };
-        self.slots.iter().map(|(name, slot)| (name.clone(), state(slot))).collect()
+        self.slots.iter().map(|(name, slot)| (name.clone(), slot.health(root))).collect()
     }
 
     /// Connections open to external servers.
@@ -378,7 +350,7 @@ pub(crate) fn outcome_of(error: &CallError) -> Outcome {
     match error {
         CallError::Timeout { .. } => Outcome::Timeout,
         CallError::Cancelled { .. } => Outcome::Cancelled,
-        CallError::Unavailable(_) => Outcome::Lost,
+        CallError::Unavailable(_) | CallError::Backoff { .. } => Outcome::Lost,
         _ => Outcome::Error,
     }
 }

@@ -6,18 +6,55 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::{AgentId, CancellationToken, Scope, SpanId};
-use serde_json::{Map, Value};
+use greenroom_boundary::{AgentId, CancellationToken, Scope, ServerName, SpanId};
+use greenroom_wire::Progress;
+use serde_json::{Map, Value, json};
 
 use super::CallError;
 use crate::agents::{Permissions, Session, TurnTree};
 use crate::sessions::RootSession;
 
+/// A step of progress.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProgressUpdate {
+    /// How far; it grows with every step.
+    pub progress: f64,
+    /// Where it ends, if known.
+    pub total: Option<f64>,
+    /// What is going on.
+    pub message: Option<String>,
+    /// What else was said, `_meta` included.
+    pub further: Map<String, Value>,
+    /// Whether it is a piece of the answer of a model of this host.
+    pub of_model: bool,
+}
+
+/// Key in `_meta` of a step: a piece of a model's answer.
+const COMPLETION_KEY: &str = "ai.nanobot.progress/completion";
+
+impl ProgressUpdate {
+    /// A piece of a model's answer.
+    pub fn completion(text: &str, told: &Value) -> Self {
+        let further = Map::from_iter([("_meta".to_owned(), json!({COMPLETION_KEY: told}))]);
+        Self { message: Some(text.to_owned()), further, of_model: true, ..Self::default() }
+    }
+}
+
+impl From<Progress> for ProgressUpdate {
+    fn from(step: Progress) -> Self {
+        let mut further: Map<String, Value> = serde_json::from_str(step.params.get()).unwrap_or_default();
+        for known in ["progressToken", "progress", "total", "message"] {
+            further.shift_remove(known);
+        }
+        Self { progress: step.progress, total: step.total, message: step.message, further, of_model: false }
+    }
+}
+
+/// Receives the progress of a call.
+pub type ProgressSink = Arc<dyn Fn(&ProgressUpdate) + Send + Sync>;
+
 /// Most pieces of configured code that may be running inside each other.
 const MAX_CODE_DEPTH: usize = 8;
-
-/// Receives the progress of a call: (progress, total, message, further `_meta`).
-pub type ProgressSink = Arc<dyn Fn(f64, Option<f64>, Option<&str>, Option<&Value>) + Send + Sync>;
 
 /// The context of a call. Cheap to clone.
 #[derive(Clone)]
@@ -50,8 +87,12 @@ pub struct CallContext {
     pub metadata: Map<String, Value>,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
-    /// Deadline of the call, if not the policy's.
+    /// Deadline of the call, if not the policy's; progress does not extend it.
     pub timeout: Option<Duration>,
+    /// The servers whose handshake this call is part of.
+    pub connecting: Vec<ServerName>,
+    /// Whether the caller wants a value: a result that is one JSON text then counts as structured.
+    pub wants_structure: bool,
 }
 
 impl CallContext {
@@ -79,19 +120,21 @@ impl CallContext {
             metadata: Map::new(),
             progress: None,
             timeout: None,
+            connecting: Vec::new(),
+            wants_structure: false,
         }
     }
 
     /// The context in which a server is asked: as the caller's, inside `span`. A server that wants to end what it begins makes
     /// a token of its own below this one.
     pub(super) fn inside(&self, span: SpanId) -> Self {
-        Self { parent: Some(span), ..self.clone() }
+        Self { parent: Some(span), wants_structure: false, ..self.clone() }
     }
 
     /// The context of a call inside `span`.
     #[must_use]
     pub fn within(&self, span: SpanId) -> Self {
-        Self { parent: Some(span), cancel: self.cancel.child_token(), ..self.clone() }
+        Self { parent: Some(span), cancel: self.cancel.child_token(), wants_structure: false, ..self.clone() }
     }
 
     /// The context of configured code called `name`; refused if it calls itself without end.
@@ -115,6 +158,7 @@ impl CallContext {
         child.tool_call = None;
         child.progress = None;
         child.timeout = Some(timeout);
+        child.wants_structure = false;
         child
     }
 

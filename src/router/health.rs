@@ -62,8 +62,8 @@ pub(super) struct Health {
 
 #[derive(Default)]
 struct Record {
-    /// Since when the connection is up.
-    up: Option<MonoNanos>,
+    /// Since when the connection of that number is up.
+    up: Option<(u64, MonoNanos)>,
     down_since: MonoNanos,
     failures: u32,
     /// Nothing is told any more: it is being closed.
@@ -102,18 +102,19 @@ impl Health {
         })
     }
 
-    /// The connection is up.
-    pub(super) fn up(&self) {
-        self.record().up = Some(self.drivers.clock.now());
+    /// Connection `number` is up.
+    pub(super) fn up(&self, number: u64) {
+        self.record().up = Some((number, self.drivers.clock.now()));
         self.well();
     }
 
-    /// The connection ended without our doing. What was never up is told by [`Health::failed`].
-    pub(super) fn lost(&self, why: Option<&McpError>) {
+    /// Connection `number` ended without our doing. What was never up is told by [`Health::failed`].
+    pub(super) fn lost(&self, number: u64, why: Option<&McpError>) {
         let now = self.drivers.clock.now();
         {
             let mut record = self.record();
-            let Some(since) = record.up.take() else { return };
+            let Some((_, since)) = record.up.filter(|(up, _)| *up == number) else { return };
+            record.up = None;
             record.down_since = now;
             record.failures = if now.since(since) >= LONG_LIFE { 1 } else { record.failures.saturating_add(1) };
         }

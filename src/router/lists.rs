@@ -144,9 +144,13 @@ impl Router {
     ) -> Result<Vec<Value>, CallError> {
         let clock = &self.drivers().clock;
         let deadline = clock.now().after(self.policy().list_timeout);
-        let offer = match timeout_at(clock.as_ref(), deadline, instance.server.offer(cx, list.capability())).await {
+        let offer = match timeout_at(clock.as_ref(), deadline, instance.server.offer(cx, list)).await {
             Ok(offer) => offer?,
-            Err(_) => return Err(self.too_late(cx, instance, list)),
+            Err(_) => {
+                let error = self.too_late(instance, list);
+                instance.server.listed(Err(&error));
+                return Err(error);
+            }
         };
         let generation = match offer {
             Offer::Nothing => return Ok(Vec::new()),
@@ -156,7 +160,13 @@ impl Router {
         if let Some(kept) = generation.and_then(|generation| kept(instance, list, generation)) {
             return Ok(kept);
         }
-        let pages = self.pages(cx, name, (slot, instance), list, deadline).await?;
+        let pages = self.pages(cx, name, (slot, instance), list, deadline).await;
+        match &pages {
+            Ok(_) => instance.server.listed(Ok(())),
+            Err(error @ CallError::Timeout { .. }) => instance.server.listed(Err(error)),
+            Err(_) => {}
+        }
+        let pages = pages?;
         if let Some(generation) = generation.filter(|_| pages.whole) {
             let mut lists = instance.lists.lock().unwrap_or_else(PoisonError::into_inner);
             lists.insert(list.method().to_owned(), (generation, pages.items.clone()));
@@ -215,7 +225,13 @@ impl Router {
     ) -> Result<Output, CallError> {
         if !slot.is_external() && !self.is_hooked(name, &message.method) {
             // Nothing leaves the host and nobody looks at it, so there is nothing to trace.
-            let request = ServerRequest { method: message.method, params: message.params, raw: None, sent: Box::new(|| {}) };
+            let request = ServerRequest {
+                method: message.method,
+                params: message.params,
+                raw: None,
+                limits: self.limits(cx, slot),
+                sent: Box::new(|| {}),
+            };
             return instance.server.request(cx, request).await;
         }
         let mut cx = cx.clone();
@@ -224,7 +240,7 @@ impl Router {
         self.exchange(&cx, name, message, None).await
     }
 
-    fn too_late(&self, _cx: &CallContext, instance: &Instance, list: ListMethod) -> CallError {
+    fn too_late(&self, instance: &Instance, list: ListMethod) -> CallError {
         let limit_ms = u64::try_from(self.policy().list_timeout.as_millis()).unwrap_or(u64::MAX);
         CallError::Timeout { server: instance.server.boundary(), method: list.method().to_owned(), limit_ms }
     }

@@ -3,12 +3,14 @@
 //! Invariant: `sent` is called exactly once, when the request really leaves, and never if it does not. Deliberately no
 //! hooks and no overrides here: the router applies them to every server alike.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use greenroom_boundary::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{CallContext, CallError, Offer, RawParams, ServerState};
+use super::{CallContext, CallError, ListMethod, Offer, RawParams, ServerState};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -36,8 +38,19 @@ pub struct ServerRequest {
     pub params: Value,
     /// The caller's own bytes of them, for what was not changed.
     pub raw: Option<RawParams>,
+    /// How long it may take, for servers that are waited for.
+    pub limits: CallLimits,
     /// Call it when the request leaves.
     pub sent: Sent,
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Longest wait for the answer, or for the next step of progress.
+    pub timeout: Duration,
+    /// Longest wait in all.
+    pub cap: Duration,
 }
 
 /// A server: external, built in, a script or an agent.
@@ -46,18 +59,23 @@ pub trait Server: Send + Sync {
     /// Its boundary in the trace: `mcp.NAME`, `server.NAME` or `agent.NAME`.
     fn boundary(&self) -> String;
 
-    /// What it says before a list of this capability is asked for; it is connected by then.
-    async fn offer(&self, cx: &CallContext, capability: &str) -> Result<Offer, CallError> {
-        let _ = (cx, capability);
+    /// What it says before a list is asked for; it is connected by then.
+    async fn offer(&self, cx: &CallContext, list: ListMethod) -> Result<Offer, CallError> {
+        let _ = (cx, list);
         Ok(Offer::Fresh)
     }
 
-    /// Answers one request. A list method ([`ListMethod`](super::ListMethod)) is answered with one page.
+    /// Answers one request. A list method ([`ListMethod`]) is answered with one page.
     async fn request(&self, cx: &CallContext, request: ServerRequest) -> Result<Output, CallError>;
 
     /// How it is doing.
     fn state(&self) -> ServerState {
         ServerState::Ready
+    }
+
+    /// Hears whether a list of it came in time.
+    fn listed(&self, outcome: Result<(), &CallError>) {
+        let _ = outcome;
     }
 
     /// What it said about its use when it was last connected.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::{CallError, Server};
+use super::{CallError, Server, ServerState};
 use crate::config::{ServerConfig, ServerKind};
 use crate::sessions::{RootId, RootSession};
 
@@ -28,15 +28,17 @@ pub(super) struct Instance {
 pub(super) struct Slot {
     pub(super) config: ServerConfig,
     factory: Factory,
-    instances: Arc<Mutex<BTreeMap<RootId, Instance>>>,
+    instances: Arc<Instances>,
 }
+
+/// The instances of a server, by the session tree that they serve.
+type Instances = Mutex<BTreeMap<RootId, Instance>>;
 
 impl Slot {
     /// A slot. If the server was the same under the config before, its connections go on; its lists are read anew, as
     /// other hooks may look at them.
     pub(super) fn new(config: ServerConfig, factory: Factory, was: Option<&Self>) -> Self {
-        let same =
-            was.filter(|was| was.is_external() && was.config.kind == config.kind && was.config.timeout == config.timeout);
+        let same = was.filter(|was| was.is_external() && was.config.kind == config.kind);
         let instances = same.map(|was| was.instances.clone()).unwrap_or_default();
         let slot = Self { config, factory, instances };
         for instance in slot.instances() {
@@ -82,6 +84,16 @@ impl Slot {
     /// Takes the instance of a root out. What all roots share stays.
     pub(super) fn remove(&self, root: RootId) -> Option<Instance> {
         if self.is_external() { self.lock().remove(&root) } else { None }
+    }
+
+    /// How it is doing for a root.
+    pub(super) fn health(&self, root: RootId) -> ServerState {
+        match (&self.config.kind, self.existing(root)) {
+            (ServerKind::Disabled(_), _) => ServerState::Disabled,
+            (_, Some(instance)) => instance.server.state(),
+            (ServerKind::External(_), None) => ServerState::Idle,
+            (_, None) => ServerState::Ready,
+        }
     }
 
     pub(super) fn instances(&self) -> Vec<Instance> {

@@ -2,8 +2,8 @@
 //!
 //! Invariant: nothing that a server sends is lost without a trace. Deliberately no requests of ours here.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, McpError};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::external::value_of;
 use super::health::Health;
 use super::under_way::UnderWay;
-use crate::host::HostCore;
+use crate::host::HostState;
 use crate::sessions::{self, News, Question, RootSession};
 
 /// The host's side towards an external server.
@@ -25,12 +25,14 @@ pub(super) struct Upstream {
     pub(super) drivers: Drivers,
     pub(super) generation: Arc<AtomicU64>,
     pub(super) open: Arc<AtomicUsize>,
+    pub(super) health: Arc<Health>,
+    /// Tells connections of one server apart.
+    pub(super) number: u64,
     pub(super) server: ServerName,
     pub(super) root: Arc<RootSession>,
-    pub(super) host: Weak<HostCore>,
+    pub(super) host: Arc<HostState>,
     pub(super) under_way: UnderWay,
     pub(super) news: News,
-    pub(super) health: Arc<Health>,
 }
 
 impl Upstream {
@@ -51,7 +53,7 @@ impl PeerHandler for Upstream {
             self.drivers.tracer.emit(&scope, None, event);
         };
         note(Direction::In, json!({"params": request.params.as_deref().map(value_of)}));
-        let answered = match self.host.upgrade() {
+        let answered = match self.host.current() {
             Some(core) => {
                 let question = Question {
                     server: self.server.clone(),
@@ -86,7 +88,7 @@ impl PeerHandler for Upstream {
             direction: Direction::In,
             body: json!({"params": params.map(value_of)}),
         });
-        if let Some(core) = self.host.upgrade() {
+        if let Some(core) = self.host.current() {
             self.news.told(&core, method, params);
         }
     }
@@ -128,7 +130,7 @@ impl PeerHandler for Upstream {
 
     fn closed(&self, why: Option<McpError>) {
         self.open.fetch_sub(1, Ordering::SeqCst);
-        self.health.lost(why.as_ref());
+        self.health.lost(self.number, why.as_ref());
         if let Some(why) = why {
             let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
             self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });

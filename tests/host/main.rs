@@ -20,5 +20,6 @@ mod output;
 mod rehearsal;
 mod reload;
 mod router;
+mod supervision;
 mod support;
 mod turn;

@@ -125,7 +125,7 @@ fn progress_is_passed_on_in_order() {
     let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
     let mut cx = stage.caller();
     let listener = heard.clone();
-    cx.progress = Some(Arc::new(move |value, _, _, _| listener.lock().unwrap().push(value)));
+    cx.progress = Some(Arc::new(move |step| listener.lock().unwrap().push(step.progress)));
     stage.run(stage.host.core().router.call(&cx, &ServerName::new("shop"), "buy", json!({}))).unwrap();
     assert_eq!(*heard.lock().unwrap(), [1.0, 2.0]);
 }
@@ -149,7 +149,7 @@ fn foreign_and_shrinking_progress_is_dropped_and_traced() {
     let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
     let mut cx = stage.caller();
     let listener = heard.clone();
-    cx.progress = Some(Arc::new(move |value, _, _, _| listener.lock().unwrap().push(value)));
+    cx.progress = Some(Arc::new(move |step| listener.lock().unwrap().push(step.progress)));
     stage.run(stage.host.core().router.call(&cx, &ServerName::new("shop"), "buy", json!({}))).unwrap();
     stage.run(stage.clock.settle());
     assert_eq!(*heard.lock().unwrap(), [2.0]);
@@ -207,7 +207,7 @@ fn a_refused_handshake_leaves_no_connection() {
 }
 
 #[test]
-fn a_call_dropped_during_the_handshake_leaves_no_connection() {
+fn a_call_dropped_during_the_handshake_leaves_it_to_the_next() {
     let stage = Set::new("mcpServers: {shop: {}}")
         .mcp(
             "shop",
@@ -224,9 +224,32 @@ fn a_call_dropped_during_the_handshake_leaves_no_connection() {
         }
     });
     stage.run(stage.clock.settle());
-    assert_eq!(stage.host.core().router.open_connections(), 0);
     stage.call("shop", "buy", json!({})).unwrap();
+    assert_eq!(stage.sent("shop", "initialize").len(), 1);
     assert_eq!(stage.end().connections, 0);
+}
+
+#[test]
+fn a_handshake_that_nobody_waits_for_ends_with_the_host() {
+    let stage = Set::new("mcpServers: {shop: {}}\npolicy: {list_timeout: 5s}")
+        .mcp("shop", "tools: [{name: buy}]\ninitialize: {after: 20s}")
+        .build();
+    assert_eq!(stage.list("shop").unwrap_err().code(), "CALL_TIMEOUT");
+    assert_eq!(stage.host.core().router.open_connections(), 1);
+    assert_eq!(stage.end().connections, 0);
+}
+
+#[test]
+fn a_server_that_starts_slowly_is_listed_once_it_is_up() {
+    let stage = Set::new("mcpServers: {shop: {}}\npolicy: {list_timeout: 5s}")
+        .mcp("shop", "tools: [{name: buy}]\ninitialize: {after: 12s}")
+        .build();
+    assert_eq!(stage.list("shop").unwrap_err().code(), "CALL_TIMEOUT");
+    assert_eq!(stage.list("shop").unwrap_err().code(), "CALL_TIMEOUT");
+    assert_eq!(stage.list("shop").unwrap(), ["buy"]);
+    let told: Vec<String> = stage.warnings().into_iter().map(|(code, _)| code).collect();
+    assert_eq!(told, ["server_degraded", "server_recovered"]);
+    assert_eq!(stage.sent("shop", "initialize").len(), 1);
 }
 
 #[test]

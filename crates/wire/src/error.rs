@@ -4,14 +4,17 @@
 //! [`McpError`](greenroom_boundary::mcp::McpError).
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::RawJson;
 
 /// A JSON-RPC error, as it travels.
-#[derive(Clone, Debug, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{message} (code {code})")]
 pub struct RpcError {
     /// The error's number.
@@ -19,8 +22,54 @@ pub struct RpcError {
     /// One sentence.
     pub message: String,
     /// Anything more, as it was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson>,
+    /// Members that JSON-RPC does not know, as they were written.
+    further: Vec<(String, RawJson)>,
+}
+
+impl Serialize for RpcError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("code", &self.code)?;
+        map.serialize_entry("message", &self.message)?;
+        if let Some(data) = &self.data {
+            map.serialize_entry("data", data)?;
+        }
+        for (key, value) in &self.further {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for RpcError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = RpcError;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with `code` and `message`")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<RpcError, A::Error> {
+                let (mut code, mut message, mut data) = (None, None, None);
+                let mut further: Vec<(String, RawJson)> = Vec::new();
+                while let Some(key) = members.next_key::<String>()? {
+                    match key.as_str() {
+                        "code" if code.is_none() => code = Some(members.next_value()?),
+                        "message" if message.is_none() => message = Some(members.next_value()?),
+                        "data" if data.is_none() => data = members.next_value::<Option<RawJson>>()?,
+                        // Readers differ on which of two counts.
+                        "code" | "message" | "data" => return Err(A::Error::custom(format!("{key} occurs twice"))),
+                        _ => further.push((key, members.next_value()?)),
+                    }
+                }
+                let code = code.ok_or_else(|| A::Error::missing_field("code"))?;
+                let message = message.ok_or_else(|| A::Error::missing_field("message"))?;
+                Ok(RpcError { code, message, data, further })
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
 }
 
 impl RpcError {
@@ -45,7 +94,7 @@ impl RpcError {
 
     /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, further: Vec::new() }
     }
 
     /// The answer to a method that nobody serves.
@@ -77,14 +126,23 @@ impl RpcError {
             code: Self::INTERNAL,
             message: "the peer answered with an error that has no code and message".to_owned(),
             data: Some(raw.to_owned()),
+            further: Vec::new(),
         })
     }
 }
 
 impl PartialEq for RpcError {
     fn eq(&self, other: &Self) -> bool {
-        let data = |error: &Self| error.data.as_ref().map(|raw| raw.get().to_owned());
-        self.code == other.code && self.message == other.message && data(self) == data(other)
+        fn text(raw: &RawJson) -> &str {
+            raw.get()
+        }
+        let further = |error: &Self| -> Vec<(String, String)> {
+            error.further.iter().map(|(key, raw)| (key.clone(), raw.get().to_owned())).collect()
+        };
+        self.code == other.code
+            && self.message == other.message
+            && self.data.as_ref().map(text) == other.data.as_ref().map(text)
+            && further(self) == further(other)
     }
 }
 

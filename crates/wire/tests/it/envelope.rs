@@ -88,3 +88,22 @@ fn new_frames_have_fixed_text() {
     {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad"}}
     "#);
 }
+
+/// Servers of other hosts write more than JSON-RPC knows; whoever passes the error on keeps it.
+#[test]
+fn an_error_keeps_its_unknown_members() {
+    let text = r#"{"code":-32042,"message":"no","data":{"n":1.00},"cause":{"big":9007199254740993},"_meta":{"x/y":1}}"#;
+    let error = RpcError::from_raw(&raw(text));
+    assert_eq!(serde_json::to_string(&error).unwrap(), text);
+    let value = serde_json::to_value(&error).unwrap();
+    assert_eq!(value["cause"]["big"].to_string(), "9007199254740993");
+    let back: RpcError = serde_json::from_value(value).unwrap();
+    assert_eq!(back.code, -32042);
+    assert!(serde_json::to_string(&back).unwrap().contains(r#""_meta":{"x/y":1}"#));
+}
+
+#[test]
+fn an_error_whose_code_occurs_twice_is_not_read_either_way() {
+    let error = RpcError::from_raw(&raw(r#"{"code":1,"code":2,"message":"no"}"#));
+    assert_eq!(error.code, RpcError::INTERNAL);
+}

@@ -38,7 +38,7 @@ async fn answers_find_their_request_in_any_order() {
     bench.say(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-5,"message":"no","data":{"n":1.0}}}"#).await;
     bench.say(r#"{"jsonrpc":"2.0","id":1,"result":{"n":1.0, "big":9007199254740993}}"#).await;
     assert_eq!(first.await.unwrap().unwrap().get(), r#"{"n":1.0, "big":9007199254740993}"#);
-    let error = RpcError { code: -5, message: "no".to_owned(), data: Some(raw(r#"{"n":1.0}"#)) };
+    let error = RpcError::new(-5, "no").with_data(&raw(r#"{"n":1.0}"#));
     assert_eq!(second.await.unwrap().unwrap_err(), RequestError::Rpc(error));
     assert_eq!(bench.peer.in_flight(), 0);
 }

@@ -86,7 +86,7 @@ async fn a_failing_handler_costs_its_request_alone() {
 #[tokio::test]
 async fn errors_travel_whole() {
     let mut bench = Bench::new(Notes::answering(|_| async {
-        Err(RpcError { code: -32042, message: "open \"this\"".to_owned(), data: Some(raw(r#"{"n":1.00}"#)) })
+        Err(RpcError::new(-32042, "open \"this\"").with_data(&raw(r#"{"n":1.00}"#)))
     }));
     bench.say(&request("1", "a")).await;
     let sent = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"open \"this\"","data":{"n":1.00}}}"#;
