@@ -16,8 +16,8 @@ use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
 use super::{
-    CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest,
-    tools,
+    Answered, CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState,
+    nearest, tools,
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::audit::AuditLog;
@@ -202,13 +202,13 @@ impl Router {
         let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
         if !self.drivers.tracer.enabled() {
             let sent = Box::new(|| {});
-            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
+            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent, answered: None };
             return server.request(&inner, request).await;
         }
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
         let sent = self.sent(cx, &boundary, span, &message, left.clone());
-        let open = OpenExchange {
+        let open = Arc::new(OpenExchange {
             tracer: self.drivers.tracer.clone(),
             scope: cx.scope.clone(),
             agent: cx.agent.clone(),
@@ -216,13 +216,13 @@ impl Router {
             boundary,
             method: message.method.clone(),
             left,
-        };
-        let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
+        });
+        let arrived = open.clone();
+        let answered: Answered = Box::new(move |result| close(&arrived, result));
+        let (method, params) = (message.method, message.params);
+        let request = ServerRequest { method, params, raw, limits, sent, answered: Some(answered) };
         let result = server.request(&inner, request).await;
-        match &result {
-            Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
-            Err(error) => open.close(outcome_of(error), || json!({"error": error.to_rpc()}), None),
-        }
+        close(&open, result.as_ref().map(|output| &output.value));
         result
     }
 
@@ -310,6 +310,14 @@ impl Router {
             instance.server.close().await;
         }
         self.audit.close().await;
+    }
+}
+
+/// Traces how an exchange ended, unless that was done when its answer arrived.
+fn close(open: &OpenExchange, result: Result<&Value, &CallError>) {
+    match result {
+        Ok(value) => open.end(Outcome::Ok, || json!({"result": value}), None),
+        Err(error) => open.end(outcome_of(error), || json!({"error": error.to_rpc()}), None),
     }
 }
 

@@ -34,7 +34,8 @@ pub use greenroom_boundary::mcp::{Frame, FrameDuplex, FrameSink, FrameSource, Mc
 pub use handshake::{ClientHello, HandshakeError, ServerHello, client_handshake, server_hello};
 pub use id::{ProgressToken, RequestId};
 pub use peer::{
-    DropReason, IncomingRequest, OnProgress, OnSend, Peer, PeerHandler, PeerOptions, Progress, RequestError, RequestOptions,
+    DropReason, IncomingRequest, OnAnswer, OnProgress, OnSend, Peer, PeerHandler, PeerOptions, Progress, RequestError,
+    RequestOptions,
 };
 pub use pipe::pipe;
 pub use version::{ProtocolVersion, negotiate};
