@@ -30,8 +30,7 @@ const fn awaiting(path: &'static str, min_args: usize) -> OpDecl {
 }
 
 /// The operations, to be put into an engine's table.
-pub const DECLS: [OpDecl; 5] =
-    [inline(NOW, 0), inline(ENTROPY, 1), inline(URL, 1), awaiting(SLEEP, 1), awaiting(FETCH, 1)];
+pub const DECLS: [OpDecl; 5] = [inline(NOW, 0), inline(ENTROPY, 1), inline(URL, 1), awaiting(SLEEP, 1), awaiting(FETCH, 1)];
 
 /// Whether an operation stands behind a global and not on `ctx`.
 pub fn is_web(path: &str) -> bool {
@@ -74,12 +73,7 @@ pub const PARTS: &[WebPart] = &[
     },
     WebPart { name: "crypto", globals: &["crypto"], needs: &[ENTROPY], source: include_str!("../web/crypto.js") },
     WebPart { name: "url", globals: &["URL", "URLSearchParams"], needs: &[URL], source: include_str!("../web/url.js") },
-    WebPart {
-        name: "clone",
-        globals: &["structuredClone"],
-        needs: &[NOW, SLEEP],
-        source: include_str!("../web/clone.js"),
-    },
+    WebPart { name: "clone", globals: &["structuredClone"], needs: &[NOW, SLEEP], source: include_str!("../web/clone.js") },
     WebPart {
         name: "fetch",
         globals: &["fetch", "Headers", "Response"],

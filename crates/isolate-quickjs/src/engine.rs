@@ -84,7 +84,14 @@ impl IsolateDriver for QuickJs {
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
         // Strictly: a load waits for nothing but the script's top level, which its limit on computing bounds.
         let script = Arc::clone(script);
-        let pump = self.start(script, Wanted::Names, *limits, Arc::new(NoHost(Arc::clone(&self.ops))), HandOff::Strict, &CancellationToken::new())?;
+        let pump = self.start(
+            script,
+            Wanted::Names,
+            *limits,
+            Arc::new(NoHost(Arc::clone(&self.ops))),
+            HandOff::Strict,
+            &CancellationToken::new(),
+        )?;
         match pump.await? {
             CallValue::Json(names) => serde_json::from_str(names.get())
                 .map_err(|error| IsolateError::Engine { message: format!("names of functions: {error}") }),

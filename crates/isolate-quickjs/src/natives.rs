@@ -11,8 +11,8 @@ use rquickjs::{Array, Ctx, Error, Function, IntoJs, Object, Result, Value};
 use serde_json::json;
 
 use crate::exceptions::Reported;
-use crate::session::eval;
 use crate::link::{Kill, Link, OpResult, ToThread};
+use crate::session::eval;
 
 /// The object of host functions.
 pub(crate) fn natives<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>> {

@@ -63,7 +63,19 @@ impl Pump {
         let deadline = ctx.wall_deadline(shared.limits.wall);
         let cancelled = cancel.clone().cancelled_owned().boxed();
         let (ops, handles) = (FuturesUnordered::new(), BTreeMap::new());
-        Self { shared, ctx, to_thread, from_thread, ops, handles, cancelled, deadline, grace: None, waits_at: None, is_killed: false }
+        Self {
+            shared,
+            ctx,
+            to_thread,
+            from_thread,
+            ops,
+            handles,
+            cancelled,
+            deadline,
+            grace: None,
+            waits_at: None,
+            is_killed: false,
+        }
     }
 
     /// Whether the thread has something to do.

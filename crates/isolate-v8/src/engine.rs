@@ -196,7 +196,8 @@ impl ContextOps for LoadOnly {
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
         let path = self.0.get(op.0).map_or("", |decl| decl.path);
-        web::while_loading(path, &args).unwrap_or_else(|| Err(OpError::new("ERR_LOADING", "a script that is only loaded reaches nothing")))
+        web::while_loading(path, &args)
+            .unwrap_or_else(|| Err(OpError::new("ERR_LOADING", "a script that is only loaded reaches nothing")))
     }
 
     fn start(

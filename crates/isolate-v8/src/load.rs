@@ -12,8 +12,8 @@ use greenroom_boundary::isolate::{IsolateError, JsException, Script, StackFrame}
 use crate::call::Stop;
 use crate::control::CallControl;
 use crate::exceptions;
-use crate::snapshot::BOOTSTRAP_NAME;
 use crate::plan::{Known, PRIVATE, Plan, examine};
+use crate::snapshot::BOOTSTRAP_NAME;
 use crate::state::{ThreadState, active};
 use crate::values::property;
 

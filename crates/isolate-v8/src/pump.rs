@@ -59,7 +59,8 @@ impl Pump {
         cancel: &CancellationToken,
     ) -> Result<JobValue, IsolateError> {
         let (requests, mut asked) = mpsc::unbounded_channel();
-        let mut turn = Turn { in_flight: FuturesUnordered::new(), handles: BTreeMap::new(), requests, running: true, killed: false };
+        let mut turn =
+            Turn { in_flight: FuturesUnordered::new(), handles: BTreeMap::new(), requests, running: true, killed: false };
         loop {
             let event = if turn.killed || (turn.running && self.hand_off == HandOff::Strict) {
                 Event::FromIsolate(self.next_message().await)

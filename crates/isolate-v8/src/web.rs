@@ -63,5 +63,7 @@ pub(crate) fn cancel<'s>(scope: &mut v8::PinScope<'s, '_>, args: Args<'s>, _rv: 
 
 /// A number that differs from call to call.
 pub(crate) fn turn<'s>(_scope: &mut v8::PinScope<'s, '_>, _args: Args<'s>, mut rv: Return<'s>) {
-    rv.set_double(active().map_or(0.0, |call| f64::from(call.handle.index) * f64::from(1 << 30) + f64::from(call.handle.generation)));
+    rv.set_double(
+        active().map_or(0.0, |call| f64::from(call.handle.index) * f64::from(1 << 30) + f64::from(call.handle.generation)),
+    );
 }

@@ -37,8 +37,14 @@ async fn globals_are_there(t: EngineUnderTest) {
         &t,
         &[
             ("[typeof ctx.$fetch, typeof ctx.$now, '$url' in ctx]", json!(["undefined", "undefined", false])),
-            ("[setTimeout.name, fetch.length, URL.name, `${new URLSearchParams('a=b')}`]", json!(["setTimeout", 1, "URL", "a=b"])),
-            ("[typeof process, typeof require, typeof WebSocket, typeof WebAssembly]", json!(["undefined", "undefined", "undefined", "undefined"])),
+            (
+                "[setTimeout.name, fetch.length, URL.name, `${new URLSearchParams('a=b')}`]",
+                json!(["setTimeout", 1, "URL", "a=b"]),
+            ),
+            (
+                "[typeof process, typeof require, typeof WebSocket, typeof WebAssembly]",
+                json!(["undefined", "undefined", "undefined", "undefined"]),
+            ),
         ],
     )
     .await;
@@ -277,8 +283,15 @@ async fn copies(t: EngineUnderTest) {
 
 async fn copies_refused(t: EngineUnderTest) {
     for value in [
-        "() => 1", "{ f() {} }", "[Symbol('s')]", "new WeakMap()", "Promise.resolve()", "(function* () {})()", "new URL('http://a')",
-        "new AbortController()", "AbortSignal.abort()",
+        "() => 1",
+        "{ f() {} }",
+        "[Symbol('s')]",
+        "new WeakMap()",
+        "Promise.resolve()",
+        "(function* () {})()",
+        "new URL('http://a')",
+        "new AbortController()",
+        "AbortSignal.abort()",
     ] {
         let code = format!("function f() {{ try {{ structuredClone({value}) }} catch (e) {{ return [e.name, e.code] }} }}");
         assert_eq!(t.value(&code).await, json!(["DataCloneError", 25]), "{value}");
@@ -304,7 +317,11 @@ async fn fetch_bodies(t: EngineUnderTest) {
         ("'é'", json!({"text": "é"}), json!("text/plain;charset=UTF-8")),
         ("new Uint8Array([0, 255])", json!({"base64": "AP8="}), json!(null)),
         ("{ a: [1] }", json!({"text": "{\"a\":[1]}"}), json!("application/json")),
-        ("new URLSearchParams({ a: 'b c' })", json!({"text": "a=b+c"}), json!("application/x-www-form-urlencoded;charset=UTF-8")),
+        (
+            "new URLSearchParams({ a: 'b c' })",
+            json!({"text": "a=b+c"}),
+            json!("application/x-www-form-urlencoded;charset=UTF-8"),
+        ),
     ] {
         let code = format!(
             "async function f() {{ const r = await (await fetch('http://a/', {{ method: 'post', body: {body} }})).json();
@@ -334,10 +351,19 @@ async fn fetch_fails(t: EngineUnderTest) {
 
 async fn fetch_is_aborted(t: EngineUnderTest) {
     for (code, expected) in [
-        ("const c = new AbortController(); setTimeout(() => c.abort('mine'), 5); try { await fetch('http://slow.example/', { signal: c.signal }) } catch (e) { return e }", json!("mine")),
-        ("try { await fetch('http://slow.example/', { signal: AbortSignal.timeout(50) }) } catch (e) { return [e.name, performance.now() >= 50] }", json!(["TimeoutError", true])),
+        (
+            "const c = new AbortController(); setTimeout(() => c.abort('mine'), 5); try { await fetch('http://slow.example/', { signal: c.signal }) } catch (e) { return e }",
+            json!("mine"),
+        ),
+        (
+            "try { await fetch('http://slow.example/', { signal: AbortSignal.timeout(50) }) } catch (e) { return [e.name, performance.now() >= 50] }",
+            json!(["TimeoutError", true]),
+        ),
         ("try { await fetch('http://slow.example/', { signal: AbortSignal.abort(3) }) } catch (e) { return e }", json!(3)),
-        ("const c = new AbortController(); const r = await fetch('http://a/', { signal: c.signal }); c.abort(); return [r.status, typeof await r.text()]", json!([200, "string"])),
+        (
+            "const c = new AbortController(); const r = await fetch('http://a/', { signal: c.signal }); c.abort(); return [r.status, typeof await r.text()]",
+            json!([200, "string"]),
+        ),
     ] {
         let ctx = Arc::new(TestCtx::default());
         assert_eq!(t.shot(&format!("async function f() {{ {code} }}")).ctx(&ctx).value().await, expected, "{code}");
