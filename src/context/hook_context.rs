@@ -16,7 +16,7 @@ use super::delta::DeltaAction;
 use super::output::{Author, SendError};
 use super::table::op_at;
 use super::verbs::{MemorySpace, Op, OutputVerb};
-use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops};
+use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops, web_ops};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -111,12 +111,15 @@ impl ContextOps for HookContext {
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
         let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
+        if let Op::Web(verb) = op {
+            return web_ops::ask(&self.core, verb, &args);
+        }
         let args = Arguments::read(decl, &args)?;
         let value = match op {
             Op::Output(verb) => self.output(verb, &args)?,
             Op::Memory(space, verb) => memory_ops::run(self.memory(space, &args)?, self.core.drivers.clock.now(), verb, &args)?,
             Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, &args)?,
-            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) => {
+            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) | Op::Web(_) => {
                 return Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)));
             }
         };
@@ -129,6 +132,9 @@ impl ContextOps for HookContext {
         args: OpArgs,
         callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        if let Some((Op::Web(verb), _)) = op_at(op) {
+            return web_ops::start(&self.core, &self.cx, verb, args);
+        }
         let (core, cx) = (self.core.clone(), self.cx.clone());
         Box::pin(async move {
             let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
@@ -138,7 +144,7 @@ impl ContextOps for HookContext {
                 Op::Agent(verb) => agent_ops::run(&core, &cx, verb, &args, callback).await?,
                 Op::Facade(verb) => facade_ops::run(&core, &cx, verb, &args).await?,
                 Op::Llm(verb) => llm_ops::run(&core, &cx, verb, &args, callback).await?,
-                Op::Output(_) | Op::Memory(..) | Op::Trace(_) => {
+                Op::Output(_) | Op::Memory(..) | Op::Trace(_) | Op::Web(_) => {
                     return Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)));
                 }
             };

@@ -10,7 +10,7 @@
 //! | CLI sandbox runner | [`sandbox`] |
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
-//! | egress | [`EgressPolicy`] |
+//! | egress | [`EgressPolicy`], [`HttpEgress`] |
 //! | audit sink | [`audit::FileAudit`], [`audit::HttpAudit`] |
 //!
 //! [`FileWatch`] tells a person's edits; it is no boundary of the host, which never reads a file by itself twice.
@@ -18,6 +18,7 @@
 pub mod audit;
 mod clock;
 mod egress;
+mod egress_http;
 mod entropy;
 pub mod llm;
 pub mod mcp;
@@ -26,5 +27,6 @@ mod watch;
 
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
+pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
 pub use watch::{FileWatch, WatchError};
