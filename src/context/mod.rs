@@ -24,6 +24,7 @@ mod table;
 mod trace_board;
 mod types;
 mod verbs;
+mod watch;
 
 pub use docs::hooks_reference;
 pub use expressions::{ExpressionError, instructions, template_text};
@@ -36,3 +37,4 @@ pub use table::{TABLE, op_at};
 pub use trace_board::TraceBoard;
 pub use types::declarations;
 pub use verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};
+pub use watch::{ContextWatch, UseIndex};

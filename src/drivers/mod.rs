@@ -27,4 +27,4 @@ mod watch;
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use entropy::OsEntropy;
-pub use watch::{FileWatch, WatchError};
+pub use watch::{FileWatch, WatchError, real_path};
