@@ -9,6 +9,7 @@ mod completions;
 mod cover;
 mod demo;
 mod engines;
+mod hook;
 mod hooks;
 mod list;
 mod live;
@@ -23,6 +24,7 @@ mod serve;
 mod terminal;
 mod test;
 mod types;
+mod watch;
 mod world;
 
 pub use command::{Cli, run};

@@ -29,4 +29,4 @@ pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
-pub use watch::{FileWatch, WatchError};
+pub use watch::{FileWatch, WatchError, real_path};
