@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use greenroom_boundary::IsolateDriver;
+use greenroom_boundary::coverage::ScriptCoverage;
 use greenroom_boundary::isolate::OpDecl;
 
 use crate::context::TABLE;
@@ -28,6 +29,20 @@ pub enum EngineName {
     Quickjs,
     /// Native functions and scripted outcomes only.
     Mock,
+}
+
+/// An engine that counts what runs.
+pub struct CountingEngine {
+    /// The engine.
+    pub engine: Arc<dyn IsolateDriver>,
+    counted: Box<dyn Fn() -> ScriptCoverage>,
+}
+
+impl CountingEngine {
+    /// What has run so far, scripts in processes of their own apart.
+    pub fn coverage(&self) -> ScriptCoverage {
+        (self.counted)()
+    }
 }
 
 /// The engines of this build, started when first asked for.
@@ -76,6 +91,33 @@ impl Engines {
             "quickjs" => Ok(Arc::new(greenroom_isolate_quickjs::QuickJs::new(table))),
             _ => Err(format!("this build has no engine {name:?} for {} operations", table.len())),
         }
+    }
+
+    /// An engine of its own that counts what runs.
+    ///
+    /// # Errors
+    ///
+    /// When it is another engine than V8, this build has none, or it cannot be started.
+    pub fn counting(&self, name: Option<EngineName>) -> anyhow::Result<CountingEngine> {
+        anyhow::ensure!(
+            name.unwrap_or_else(Self::best) == EngineName::V8,
+            "only V8 counts what runs of scripts; leave --engine out, in a build with V8"
+        );
+        self.counting_v8()
+    }
+
+    #[cfg(feature = "v8")]
+    fn counting_v8(&self) -> anyhow::Result<CountingEngine> {
+        let options = greenroom_isolate_v8::V8Options { coverage: true, ..Default::default() };
+        let started = greenroom_isolate_v8::V8Engine::start(self.v8.0, &TABLE, options).context("V8 cannot be started")?;
+        let started = Arc::new(started);
+        Ok(CountingEngine { engine: self.whole(started.clone()), counted: Box::new(move || started.coverage()) })
+    }
+
+    #[cfg(not(feature = "v8"))]
+    #[expect(clippy::unused_self, reason = "the twin of the function with V8")]
+    fn counting_v8(&self) -> anyhow::Result<CountingEngine> {
+        anyhow::bail!("this build has no V8; `./x v8` gets the library, then build again")
     }
 
     #[cfg(any(feature = "v8", feature = "quickjs"))]

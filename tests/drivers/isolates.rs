@@ -75,7 +75,7 @@ impl World {
 
     async fn call_with(&self, code: &str, ctx: Arc<TestCtx>) -> Result<CallValue, IsolateError> {
         let limits = Limits { isolation: Isolation::Process, cpu: self.cpu, ..Limits::default() };
-        let script = Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) });
+        let script = Arc::new(Script::new("hook.js", code));
         let request = CallRequest { script, function: "f".to_owned(), pass_ctx: PassCtx::First, args: Vec::new(), limits };
         self.engine.call(request, ctx, self.hand_off, &CancellationToken::new()).await
     }

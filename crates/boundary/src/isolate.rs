@@ -14,12 +14,19 @@ use serde::{Deserialize, Serialize};
 use crate::{BoxFuture, CancellationToken, RawJson};
 
 /// A script: plain JavaScript whose lines and columns are those of the source file it was made from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
     /// The file as the user knows it, `agents/travel.ts`; shown in errors.
     pub name: String,
     /// The code. Top-level functions, and `export`ed ones (`export default` is named `default`), can be called.
     pub code: Arc<str>,
+}
+
+impl Script {
+    /// A script without imports.
+    pub fn new(name: impl Into<String>, code: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), code: code.into() }
+    }
 }
 
 /// How far a call is kept apart from the calls before and after it. A call never sees what another one left, at any level.

@@ -137,8 +137,7 @@ impl WireOp {
 impl WireCall {
     /// The script, shared.
     pub(super) fn take_script(&mut self) -> Arc<Script> {
-        let empty = Script { name: String::new(), code: Arc::from("") };
-        Arc::new(std::mem::replace(&mut self.script, empty))
+        Arc::new(std::mem::take(&mut self.script))
     }
 }
 
