@@ -8,6 +8,7 @@
 //! | LLM connector | [`llm::OpenAiChat`], all of a config as [`llm::LlmProviders`] |
 //! | external MCP server | [`mcp`] |
 //! | CLI sandbox runner | [`sandbox`] |
+//! | isolate | [`isolate::ProcessIsolates`], around an engine |
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
 //! | egress | [`EgressPolicy`], [`HttpEgress`] |
@@ -20,6 +21,7 @@ mod clock;
 mod egress;
 mod egress_http;
 mod entropy;
+pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
