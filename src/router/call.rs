@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
+use greenroom_wire::has_doubled_keys;
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
@@ -130,6 +131,7 @@ impl Router {
         (message, raw_params): (Message, Option<RawParams>),
         record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
+        let raw_params = raw_params.map(RawParams::unambiguous);
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
         let exchange = Exchange {
@@ -163,7 +165,7 @@ impl Router {
             Ok(output) if output.value.is_null() => return Err(unreadable(&boundary)),
             Ok(output) => {
                 response.result = Some(output.value);
-                raw = output.raw;
+                raw = output.raw.filter(|raw| !has_doubled_keys(raw));
             }
             // A transport error has no answer that a hook could look at (nanobot).
             Err(error @ (CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Cancelled { .. })) => {
@@ -331,7 +333,7 @@ fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result
     Err(CallError::UnknownTool { server: boundary.to_owned(), tool: tool.to_owned(), hint })
 }
 
-fn unreadable(boundary: &str) -> CallError {
+pub(super) fn unreadable(boundary: &str) -> CallError {
     let message = format!("{boundary} answered with a result that hooks cannot read, so it is held back");
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }
