@@ -21,6 +21,10 @@ use serde_json::json;
 
 use greenroom_host::{Bench, CHAINS};
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     // Before any thread is there.
     let v8 = initialise_v8();
@@ -114,6 +118,11 @@ fn script_chains(
 fn chain_cases(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
     let bench = Bench::new(Arc::new(greenroom_host::outcomes()));
     let mut group = criterion.benchmark_group("chain_cases");
+    for (number, case) in greenroom_host::CASES.iter().enumerate() {
+        let server = ServerName::new(format!("case{number}"));
+        let arrived = runtime.block_on(bench.try_call(&server, json!({"text": "hello"}))).is_ok();
+        assert_eq!(arrived, greenroom_host::passes(case), "{case}");
+    }
     let mut next = 0;
     group.bench_function("mock", |bencher| {
         bencher.iter(|| {

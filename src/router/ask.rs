@@ -3,6 +3,7 @@
 //! Invariant: a hook that gave no readable answer has failed; it never passes for one that had nothing to say. Deliberately
 //! no verdicts: the cascade reads the answer.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,8 +24,8 @@ impl HookRunner for RouterHooks<'_> {
     async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
         let cx = self.cx.for_hook(&hook.id, hook.timeout);
         let clock = &self.router.drivers().clock;
-        let call = self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments);
-        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), Box::pin(call)).await {
+        let call = pin!(self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments));
+        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), call).await {
             Ok(Ok(output)) => output,
             Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
             Ok(Err(error)) => {

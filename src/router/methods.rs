@@ -4,7 +4,7 @@
 //! Deliberately no lists: those are read page by page, in `lists.rs`.
 
 use greenroom_boundary::ServerName;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::permitted::permitted;
 use super::{CallContext, CallError, ListMethod, Output, RawParams, Router, did_you_mean, nearest, structured, tools};
@@ -13,7 +13,13 @@ use crate::hooks::Message;
 impl Router {
     /// Calls a tool, by the name that `list_tools` shows.
     pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
-        self.forward(cx, server, tool, json!({"name": tool, "arguments": arguments}), None).await
+        let params = |upstream: &str| {
+            let mut params = Map::with_capacity(2);
+            params.insert("name".to_owned(), upstream.into());
+            params.insert("arguments".to_owned(), arguments);
+            Value::Object(params)
+        };
+        self.call_with(cx, server, tool, params, None).await
     }
 
     /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
@@ -26,16 +32,34 @@ impl Router {
         mut params: Value,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        let named = |upstream: &str| {
+            params["name"] = upstream.into();
+            params
+        };
+        self.call_with(cx, server, tool, named, raw).await
+    }
+
+    /// `params` makes the parameters with the tool's name at the server in them.
+    async fn call_with(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        tool: &str,
+        params: impl FnOnce(&str) -> Value,
+        raw: Option<RawParams>,
+    ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
         let upstream = tools::upstream_name(&slot.config, tool);
-        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
+        permitted(cx, server, &[tool, upstream.unwrap_or(tool)])?;
         let Some(upstream) = upstream else {
             let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
-        params["name"] = json!(upstream);
-        let output = self.exchange(cx, server, Message::request("tools/call", params), raw).await?;
-        if cx.wants_structure { Ok(self.with_structure(cx, server, tool, output).await) } else { Ok(output) }
+        let instance = Self::entered(cx, slot)?;
+        let message = Message::request("tools/call", params(upstream));
+        let output = self.pass(cx, server, (slot, &instance), message, raw).await?;
+        // On its own, so that a call whose result stays as it is does not carry the space for it along.
+        if cx.wants_structure { Ok(Box::pin(self.with_structure(cx, server, tool, output)).await) } else { Ok(output) }
     }
 
     /// Reads a resource; the caller's `params` name it.

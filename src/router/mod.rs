@@ -27,7 +27,7 @@ mod upstream;
 pub(crate) use ask::structured;
 pub use call::Router;
 pub(crate) use call::did_you_mean;
-pub use context::{CallContext, ProgressSink, ProgressUpdate};
+pub use context::{CallContext, Caller, ProgressSink, ProgressUpdate};
 pub use error::CallError;
 pub use external::ExternalServer;
 pub use health::ServerState;

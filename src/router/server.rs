@@ -3,6 +3,7 @@
 //! Invariant: `sent` is called exactly once, when the request really leaves, and never if it does not. Deliberately no
 //! hooks and no overrides here: the router applies them to every server alike.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -33,7 +34,7 @@ pub type Sent = Box<dyn FnOnce() + Send>;
 /// A request to a server.
 pub struct ServerRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, …
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Its parameters.
     pub params: Value,
     /// The caller's own bytes of them, for what was not changed.

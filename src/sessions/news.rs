@@ -113,7 +113,7 @@ async fn past_hooks(
     params: Option<&RawValue>,
 ) {
     let value: Value = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    match core.router.news(root, server, Message::request(method, value.clone())).await {
+    match core.router.news(root, server, Message::request(method.to_owned(), value.clone())).await {
         Ok(message) if message.params == value => deliver(server, root, method, params),
         Ok(message) => deliver(server, root, method, to_raw_value(&message.params).ok().as_deref()),
         Err(failure) => {
