@@ -18,7 +18,7 @@ use greenroom::router::{CallContext, CallError, Output, Server, ServerRequest};
 use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::isolate::{CallValue, HandOff, IsolateError, JsException};
-use greenroom_boundary::mcp::{McpTarget, ServerAddress};
+use greenroom_boundary::mcp::{FrameDuplex, McpTarget, ServerAddress};
 use greenroom_boundary::trace::NoTrace;
 use greenroom_boundary::{CancellationToken, Credentials, Drivers, IsolateDriver, Scope, ServerName, Tracer};
 use greenroom_mocks::MockIsolate;
@@ -128,13 +128,38 @@ impl Bench {
 
     /// A connection to the same child, without the router.
     pub(crate) async fn direct(&self) -> Peer {
-        let core = self.host.core();
-        let [command, args @ ..] = child();
+        self.process("direct", child()).await
+    }
+
+    /// A connection to a host in a process of its own, which has the same child.
+    pub(crate) async fn gateway_process(&self) -> Peer {
+        let file = std::env::temp_dir().join(format!("greenroom-gateway-{}.yaml", std::process::id()));
+        std::fs::write(&file, gateway_config()).expect("a config");
+        let gateway = self.process("gateway", serving(&file.display().to_string())).await;
+        // It has read it when it answers.
+        let _ = std::fs::remove_file(file);
+        gateway
+    }
+
+    /// A connection to this host as an outside client has it, without a pipe between them.
+    pub(crate) async fn gateway(&self) -> Peer {
+        let (ours, theirs) = greenroom_wire::pipe("gateway");
+        let host = self.host.clone();
+        tokio::spawn(async move { greenroom::front::serve(&host, theirs).await });
+        self.introduced("gateway", ours).await
+    }
+
+    async fn process(&self, name: &str, [command, args @ ..]: [String; 5]) -> Peer {
         let (args, env) = (args.to_vec(), std::collections::BTreeMap::new());
         let address = ServerAddress::Process { command, args, env, workdir: None };
-        let target = McpTarget { server: ServerName::new("direct"), address };
-        let duplex = core.drivers.mcp.open(&target, &CancellationToken::new()).await.expect("the child starts");
-        let options = PeerOptions { clock: core.drivers.clock.clone(), name: "direct".to_owned() };
+        let target = McpTarget { server: ServerName::new(name), address };
+        let drivers = &self.host.core().drivers;
+        let duplex = drivers.mcp.open(&target, &CancellationToken::new()).await.expect("the child starts");
+        self.introduced(name, duplex).await
+    }
+
+    async fn introduced(&self, name: &str, duplex: FrameDuplex) -> Peer {
+        let options = PeerOptions { clock: self.host.core().drivers.clock.clone(), name: name.to_owned() };
         let peer = Peer::start(duplex, Arc::new(Nobody), options);
         let info = json!({"name": "bench", "version": "1"});
         let within = RequestOptions::within(Duration::from_secs(30));
@@ -167,15 +192,25 @@ impl PeerHandler for Nobody {
     }
 }
 
-fn child() -> [String; 5] {
-    [env!("CARGO_BIN_EXE_greenroom"), "serve", "-c", "benches/child.yaml", "--stdio"].map(str::to_owned)
+/// The child of all stdio benches.
+pub(crate) fn child() -> [String; 5] {
+    serving(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/child.yaml"))
+}
+
+fn serving(config: &str) -> [String; 5] {
+    [env!("CARGO_BIN_EXE_greenroom"), "serve", "-c", config, "--stdio"].map(str::to_owned)
+}
+
+/// A host that publishes the child.
+fn gateway_config() -> String {
+    let [command, args @ ..] = child();
+    format!("publish: {{ mcpServers: [child] }}\nmcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n")
 }
 
 fn config(script: &str) -> String {
-    let [command, args @ ..] = child();
-    let mut text = format!(
-        "mcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n  consent: {{ command: native }}\n  \
-         script: {{ script: {script:?} }}\n  outcomes: {{ script: {SCRIPT:?} }}\n"
+    let mut text = gateway_config();
+    text += &format!(
+        "  consent: {{ command: native }}\n  script: {{ script: {script:?} }}\n  outcomes: {{ script: {SCRIPT:?} }}\n"
     );
     for length in CHAINS {
         let hooks = |target: &str| (0..length).map(|_| target).collect::<Vec<_>>().join(", ");

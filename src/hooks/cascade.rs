@@ -5,6 +5,7 @@
 //! word is recorded, never applied. Deliberately no retry: a hook that fails has failed.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
@@ -21,7 +22,7 @@ use super::subject::{self, Answer, Subject};
 #[async_trait]
 pub trait HookRunner: Send + Sync {
     /// Calls the hook's tool. `Ok(None)`: it returned nothing. A timeout has code `HOOK_TIMEOUT`.
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure>;
+    async fn ask(&self, hook: &HookBinding, question: Arc<Value>) -> Result<Option<Value>, HookFailure>;
 }
 
 /// The exchange that a chain looks at.
@@ -42,21 +43,22 @@ pub struct Exchange<'a> {
     pub depth: u32,
 }
 
-/// What hooks are asked about the current value, made once for all that look at it. Each gets a copy of its own.
+/// What hooks are asked about the current value, made once for all that look at it. None of them can change it: who wants
+/// to takes a copy.
 #[derive(Default)]
 struct Questions {
-    envelope: Option<Value>,
-    plain: Option<Value>,
+    envelope: Option<Arc<Value>>,
+    plain: Option<Arc<Value>>,
 }
 
 impl Questions {
     /// The question for a hook of this form; the last one of a chain takes it.
-    fn take<S: Subject>(&mut self, form: HookForm, current: &S, is_last: bool) -> Value {
+    fn take<S: Subject>(&mut self, form: HookForm, current: &S, is_last: bool) -> Arc<Value> {
         let (kept, make): (_, fn(&S) -> Value) = match form {
             HookForm::Envelope { .. } => (&mut self.envelope, S::question),
             HookForm::Mutate | HookForm::Validate => (&mut self.plain, S::to_value),
         };
-        let question = kept.take().unwrap_or_else(|| make(current));
+        let question = kept.take().unwrap_or_else(|| Arc::new(make(current)));
         if !is_last {
             *kept = Some(question.clone());
         }
@@ -127,7 +129,7 @@ impl Exchange<'_> {
         &self,
         hook: &HookBinding,
         phase: HookPhase,
-        question: Value,
+        question: Arc<Value>,
         current: &mut S,
         record: &mut MutationRecord,
     ) -> Result<Step, HookFailure> {

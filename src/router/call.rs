@@ -3,7 +3,8 @@
 //! Invariant: resolve, hook, send, hook, record, in this order, for every server. An exchange that left has exactly one
 //! request event and one response event. Deliberately no retries: callers that may repeat decide that.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +17,7 @@ use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Instance, Slot};
 use super::{
-    CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, ServerRequest, ServerState, nearest,
+    CallContext, CallError, CallLimits, OpenExchange, Output, Params, RawParams, Sent, ServerRequest, ServerState, nearest,
     tools,
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
@@ -31,7 +32,9 @@ const CAP_FACTOR: u32 = 4;
 
 /// The one dispatcher of a host.
 pub struct Router {
-    pub(super) slots: BTreeMap<ServerName, Slot>,
+    pub(super) slots: BTreeMap<ServerName, Arc<Slot>>,
+    /// The same, for looking one up at each call.
+    by_name: HashMap<ServerName, Arc<Slot>>,
     pub(super) hooks: HookTable,
     policy: HostPolicy,
     audit: AuditLog,
@@ -50,13 +53,14 @@ impl Router {
         let before = before.filter(|before| before.policy.spec == config.policy.spec);
         let hooks = HookTable::of(config);
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
-            let was = before.and_then(|before| before.slots.get(&name));
+            let was = before.and_then(|before| before.slots.get(&name)).map(Arc::as_ref);
             let own = hooks.of_server(&name);
-            (name, Slot::new(config, own, factory, was))
+            (name, Arc::new(Slot::new(config, own, factory, was)))
         };
-        let slots = factories.into_iter().map(slot).collect();
+        let slots: BTreeMap<_, _> = factories.into_iter().map(slot).collect();
+        let by_name = slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect();
         let audit = AuditLog::new(config.audit.as_ref(), &drivers);
-        Self { slots, hooks, policy: config.policy.clone(), audit, drivers }
+        Self { slots, by_name, hooks, policy: config.policy.clone(), audit, drivers }
     }
 
     pub(super) fn drivers(&self) -> &Drivers {
@@ -73,7 +77,7 @@ impl Router {
     }
 
     pub(super) fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
-        self.slots.get(name).ok_or_else(|| {
+        self.by_name.get(name).map(Arc::as_ref).ok_or_else(|| {
             let hint = nearest(name.as_str(), self.slots.keys().map(ServerName::as_str));
             CallError::UnknownServer { name: name.to_string(), hint: did_you_mean(hint) }
         })
@@ -213,10 +217,26 @@ impl Router {
         if self.drivers.tracer.enabled() {
             return Box::pin(self.send_traced(cx, (slot, instance), span, message, raw)).await;
         }
+        self.deliver(cx, (slot, instance), span, (message.method, message.params.into(), raw)).await
+    }
+
+    /// Whether nobody looks at what is said to a server: no hook, no audit, no trace, and the server is in this process.
+    pub(super) fn is_private(&self, slot: &Slot) -> bool {
+        slot.hooks.is_empty() && !slot.is_external() && !self.audit.is_on() && !self.drivers.tracer.enabled()
+    }
+
+    /// Asks a server, and tells nobody.
+    pub(super) fn deliver(
+        &self,
+        cx: &CallContext,
+        (slot, instance): (&Slot, &Instance),
+        span: SpanId,
+        (method, params, raw): (Cow<'static, str>, Params, Option<RawParams>),
+    ) -> impl Future<Output = Result<Output, CallError>> + Send {
         let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
-        let sent = Box::new(|| {});
-        let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
-        instance.server.request(&inner, request).await
+        let request = ServerRequest { method, params, raw, limits, sent: Box::new(|| {}) };
+        let server = instance.server.clone();
+        async move { server.request(&inner, request).await }
     }
 
     async fn send_traced(
@@ -240,7 +260,7 @@ impl Router {
             method: message.method.to_string(),
             left,
         };
-        let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
+        let request = ServerRequest { method: message.method, params: message.params.into(), raw, limits, sent };
         let result = instance.server.request(&inner, request).await;
         match &result {
             Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
@@ -296,7 +316,7 @@ impl Router {
 
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
-        self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
+        self.slots.values().flat_map(|slot| slot.instances()).map(|instance| instance.server.open_connections()).sum()
     }
 
     /// Instances of external servers: one for each session tree that uses one.
@@ -329,7 +349,7 @@ impl Router {
 
     /// Closes every server.
     pub async fn close(&self) {
-        for instance in self.slots.values().flat_map(Slot::instances) {
+        for instance in self.slots.values().flat_map(|slot| slot.instances()) {
             instance.server.close().await;
         }
         self.audit.close().await;

@@ -44,7 +44,7 @@ impl Server for Newcomer {
     }
 
     async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
-        let params = to_raw_value(&request.params).map_err(|error| encoding(&error))?;
+        let params = to_raw_value(&*request.params).map_err(|error| encoding(&error))?;
         let limit = request.limits.timeout;
         let mut options = RequestOptions::within(limit);
         let sent = request.sent;

@@ -227,7 +227,7 @@ impl Router {
             // Nothing leaves the host and nobody looks at it, so there is nothing to trace.
             let request = ServerRequest {
                 method: message.method,
-                params: message.params,
+                params: message.params.into(),
                 raw: None,
                 limits: self.limits(cx, slot),
                 sent: Box::new(|| {}),

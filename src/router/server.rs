@@ -11,7 +11,7 @@ use greenroom_boundary::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{CallContext, CallError, ListMethod, Offer, RawParams, ServerState};
+use super::{CallContext, CallError, ListMethod, Offer, Params, RawParams, ServerState};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct ServerRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, …
     pub method: Cow<'static, str>,
     /// Its parameters.
-    pub params: Value,
+    pub params: Params,
     /// The caller's own bytes of them, for what was not changed.
     pub raw: Option<RawParams>,
     /// How long it may take, for servers that are waited for.
