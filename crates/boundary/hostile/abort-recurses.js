@@ -1,4 +1,4 @@
-// expect: HOOK_UNHANDLED_REJECTION|HOOK_CPU_LIMIT|HOOK_THREW
+// expect: HOOK_UNHANDLED_REJECTION|HOOK_CPU_LIMIT|HOOK_THREW|ok
 // A listener that sends its own event again.
 function f() {
   const target = new EventTarget();
