@@ -26,6 +26,7 @@ mod table;
 mod trace_board;
 mod types;
 mod verbs;
+mod watch;
 mod web_ops;
 
 pub use docs::hooks_reference;
@@ -40,3 +41,4 @@ pub use table::{TABLE, op_at};
 pub use trace_board::TraceBoard;
 pub use types::declarations;
 pub use verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb, WebVerb};
+pub use watch::{ContextWatch, UseIndex};

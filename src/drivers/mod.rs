@@ -8,6 +8,7 @@
 //! | LLM connector | [`llm::OpenAiChat`], all of a config as [`llm::LlmProviders`] |
 //! | external MCP server | [`mcp`] |
 //! | CLI sandbox runner | [`sandbox`] |
+//! | isolate | [`isolate::ProcessIsolates`], around an engine |
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
 //! | egress | [`EgressPolicy`], [`HttpEgress`] |
@@ -20,6 +21,7 @@ mod clock;
 mod egress;
 mod egress_http;
 mod entropy;
+pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
@@ -29,4 +31,4 @@ pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
-pub use watch::{FileWatch, WatchError};
+pub use watch::{FileWatch, WatchError, real_path};

@@ -22,6 +22,7 @@ pub mod cli;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod coverage;
 pub mod drivers;
 pub mod egress;
 pub mod entropy;

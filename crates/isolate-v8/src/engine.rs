@@ -4,10 +4,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use greenroom_boundary::coverage::ScriptCoverage;
 use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits,
     OpArgs, OpDecl, OpError, OpIndex, Script,
@@ -17,6 +18,7 @@ use greenroom_boundary::{BoxFuture, CancellationToken, RawJson, web};
 use crate::call::Task;
 use crate::control::{CallControl, KillReason};
 use crate::counters::Counters;
+use crate::coverage::Counted;
 use crate::platform::V8Initialised;
 use crate::pool::Pool;
 use crate::protocol::{JobValue, host_channel};
@@ -34,11 +36,13 @@ pub struct V8Options {
     pub most_threads: usize,
     /// Contexts kept ready on each thread; as many again are kept for the script called last, with its top level run already.
     pub spare_contexts: usize,
+    /// Whether to count which code of scripts runs, see [`V8Engine::coverage`]. It costs time, and no context is made ready.
+    pub coverage: bool,
 }
 
 impl Default for V8Options {
     fn default() -> Self {
-        Self { most_threads: 64, spare_contexts: 2 }
+        Self { most_threads: 64, spare_contexts: 2, coverage: false }
     }
 }
 
@@ -61,6 +65,7 @@ pub struct V8Engine {
     pool: Arc<Pool>,
     watchdog: Watchdog,
     counters: Arc<Counters>,
+    counted: Option<Arc<Counted>>,
 }
 
 impl fmt::Debug for V8Engine {
@@ -81,8 +86,16 @@ impl V8Engine {
         let snapshot = snapshot::of_table(init, table).map_err(engine)?;
         let watchdog = Watchdog::start().map_err(|error| engine(format!("no thread for the watchdog: {error}")))?;
         let spaces = Arc::new(Spaces::of(table));
-        let context = WorkerContext { table, spaces, snapshot, spares: options.spare_contexts };
-        Ok(Self { table, pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default() })
+        let counted: Option<Arc<Counted>> = options.coverage.then(Arc::default);
+        let spares = if options.coverage { 0 } else { options.spare_contexts };
+        let context = WorkerContext { table, spaces, snapshot, spares, counted: counted.clone() };
+        Ok(Self { table, pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default(), counted })
+    }
+
+    /// What ran of scripts in the calls that have ended, if the engine counts that ([`V8Options::coverage`]).
+    pub fn coverage(&self) -> ScriptCoverage {
+        let counted = self.counted.as_ref().map(|counted| counted.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        counted.unwrap_or_default()
     }
 
     /// What its threads hold in V8, as they last told it: when they have had nothing to do for a while.

@@ -16,6 +16,7 @@
 mod call;
 mod control;
 mod counters;
+mod coverage;
 mod engine;
 mod exceptions;
 mod frozen;

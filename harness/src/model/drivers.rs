@@ -54,6 +54,15 @@ impl DriversSpec {
     }
 }
 
+impl DriversSpec {
+    /// The cassettes that it names, relative to the scenario file.
+    pub fn cassettes(&self) -> impl Iterator<Item = &str> {
+        let llm = self.llm.values().map(LlmDriver::cassette);
+        let mcp = self.mcp.values().map(McpDriver::cassette);
+        llm.chain(mcp).chain(self.cli.values().map(CliDriver::cassette)).flatten()
+    }
+}
+
 /// The name itself goes before a glob.
 fn named<'d, D>(drivers: &'d BTreeMap<String, D>, name: &str) -> Option<&'d D> {
     drivers.get(name).or_else(|| drivers.iter().find(|(pattern, _)| glob(pattern, name)).map(|(_, driver)| driver))
@@ -156,6 +165,17 @@ macro_rules! boundary_driver {
             Live(Live),
             /// Refuses every call.
             Deny(True),
+        }
+
+        impl $name {
+            /// The cassette that it replays or records, relative to the scenario file.
+            pub fn cassette(&self) -> Option<&str> {
+                match self {
+                    Self::Replay(replay) => Some(&replay.cassette),
+                    Self::Record(record) => Some(&record.cassette),
+                    Self::Script(_) | Self::Live(_) | Self::Deny(_) => None,
+                }
+            }
         }
     };
 }

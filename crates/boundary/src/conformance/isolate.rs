@@ -51,6 +51,11 @@ pub const DIFFERENCES: &[(&str, &str, &str)] = &[
         "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
     ),
     (
+        "quickjs process",
+        "errors::thrown_null",
+        "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
+    ),
+    (
         "v8 frozen",
         "values::globals_do_not_survive",
         "the global object is frozen: what a script assigns there is not kept even for the call",
