@@ -13,6 +13,8 @@
 //! | CLI sandbox runner | [`cli::ScriptedCli`], [`cli::DenyCli`] | [`cli`] |
 //! | LLM connector | [`llm::ScriptedLlm`], [`llm::LlmSwitch`], [`llm::DenyLlm`] | [`llm`] |
 //! | isolate (script engine) | [`MockIsolate`] | [`isolate`] |
+//! | search | [`search::ScriptedSearch`] | [`search`] |
+//! | workspace | [`workspace::MemoryWorkspaces`] | [`workspace`] |
 //! | audit sink | [`audit::MemoryAudit`] | [`audit`] |
 //!
 //! Scripts say what they expect with the operators of [`pattern`].
@@ -27,6 +29,8 @@ pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod pattern;
+pub mod search;
+pub mod workspace;
 
 pub use clock::VirtualClock;
 pub use duration::{Duration, ScriptDuration, TextDuration};

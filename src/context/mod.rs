@@ -19,6 +19,8 @@ mod memory_lists;
 mod memory_ops;
 mod output;
 mod person;
+mod place_ops;
+mod search_ops;
 mod signatures;
 mod table;
 mod trace_board;
@@ -36,5 +38,8 @@ pub use signatures::{PARTS, Part, Signature};
 pub use table::{TABLE, op_at};
 pub use trace_board::TraceBoard;
 pub use types::declarations;
-pub use verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};
+pub use verbs::{
+    AgentVerb, ComputerVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, SearchVerb, TraceVerb,
+    WorkspaceVerb,
+};
 pub use watch::{ContextWatch, UseIndex};

@@ -12,4 +12,6 @@ mod mcp;
 mod mcp_http;
 mod processes;
 mod providers;
+mod search;
 mod system;
+mod workspace;

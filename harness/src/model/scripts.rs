@@ -7,3 +7,4 @@ pub use greenroom_mocks::client::ClientScript;
 pub use greenroom_mocks::isolate::IsolateScript;
 pub use greenroom_mocks::llm::LlmScript;
 pub use greenroom_mocks::mcp::McpScript;
+pub use greenroom_mocks::search::SearchScript;
