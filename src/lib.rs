@@ -17,6 +17,7 @@ pub mod host;
 pub mod http;
 pub mod rehearsal;
 pub mod router;
+pub mod script_coverage;
 pub mod scripts;
 pub mod servers;
 pub mod sessions;

@@ -157,7 +157,9 @@ fn print() {
         "deno_process",
     ];
     print!("\n{:<18}", "median of a hook");
-    COLUMNS.iter().for_each(|column| print!(" {column:>18}"));
+    for column in COLUMNS {
+        print!(" {column:>18}");
+    }
     println!();
     for (name, _) in CORPUS {
         print!("{name:<18}");

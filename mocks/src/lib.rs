@@ -15,6 +15,7 @@
 //! | isolate (script engine) | [`MockIsolate`] | [`isolate`] |
 //! | search | [`search::ScriptedSearch`] | [`search`] |
 //! | workspace | [`workspace::MemoryWorkspaces`] | [`workspace`] |
+//! | egress (HTTP of scripts) | [`egress::ScriptedEgress`] | [`egress`] |
 //! | audit sink | [`audit::MemoryAudit`] | [`audit`] |
 //!
 //! Scripts say what they expect with the operators of [`pattern`].
@@ -24,6 +25,7 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod duration;
+pub mod egress;
 pub mod entropy;
 pub mod isolate;
 pub mod llm;

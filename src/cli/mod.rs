@@ -14,6 +14,7 @@ mod hooks;
 mod list;
 mod live;
 mod mock;
+mod recalled;
 mod record;
 mod reload;
 mod replay;

@@ -21,7 +21,7 @@ use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
 use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
 use crate::drivers::search::ConfiguredSearch;
-use crate::drivers::{EgressPolicy, FolderWorkspaces, SystemClock};
+use crate::drivers::{EgressPolicy, FolderWorkspaces, HttpEgress, SystemClock};
 
 /// Starts the log on stderr.
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
@@ -118,7 +118,7 @@ impl Reach {
             ),
             search: Arc::new(ConfiguredSearch::new(&config.search, egress.clone(), clock.clone())?),
             audit: audit_of(config, &egress, clock)?,
-            egress,
+            egress: script_egress(config, clock)?,
         })
     }
 }
@@ -145,6 +145,12 @@ fn provider_settings(config: &HostConfig) -> BTreeMap<String, ProviderSettings> 
             (name.to_string(), settings)
         })
         .collect()
+}
+
+/// What scripts may fetch: the hosts that `egress.allow` names, and nothing else.
+fn script_egress(config: &HostConfig, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Egress>> {
+    let policy = EgressPolicy::parse(config.egress_allow.iter().map(String::as_str)).context("egress.allow")?;
+    Ok(Arc::new(HttpEgress::new(policy, clock.clone())?))
 }
 
 /// Allows the addresses that the config names, and nothing else.

@@ -20,6 +20,7 @@ use super::{
     SearchConfig, Template, ToolOverride, Variables, parse_duration,
 };
 use crate::agents::Permissions;
+use crate::drivers::EgressRule;
 use crate::hooks::{HookBinding, NoteMode};
 
 /// Built-in servers that a config may name without an entry.
@@ -50,6 +51,8 @@ pub struct HostConfig {
     pub audit: Option<AuditConfig>,
     /// Where `ctx.search` finds things.
     pub search: SearchConfig,
+    /// What scripts may contact with `fetch`.
+    pub egress_allow: Vec<String>,
     /// Limits and switches.
     pub policy: HostPolicy,
     /// Values that must not be written down, by where they come from.
@@ -352,6 +355,10 @@ impl HostConfig {
         config.host_hooks = resolver.host_hooks(&file.hooks)?;
         config.search = file.search.as_ref().map(|search| resolver.search(search)).transpose()?.unwrap_or_default();
         config.audit = file.audit.as_ref().map(|audit| resolver.audit(audit)).transpose()?;
+        for rule in file.egress.iter().flat_map(|egress| &egress.allow) {
+            rule.parse::<EgressRule>().map_err(|error| resolver.invalid("egress.allow", error.to_string()))?;
+            config.egress_allow.push(rule.clone());
+        }
         config.secrets = std::mem::take(&mut resolver.secrets);
         config.check(name)?;
         Ok(config)

@@ -17,7 +17,7 @@ use super::output::{Author, SendError};
 use super::table::op_at;
 use super::verbs::{ComputerVerb, MemorySpace, Op, OutputVerb};
 use super::watch::{ContextWatch, WatchedCallback};
-use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops, place_ops, search_ops};
+use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops, place_ops, search_ops, web_ops};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -47,7 +47,7 @@ impl HookContext {
             Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, args),
             Op::Workspace(verb) => place_ops::workspace(&self.core, &self.cx, verb, args),
             Op::Computer(verb) if verb != ComputerVerb::Exec => place_ops::computer(&self.core, &self.cx, verb, args),
-            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) | Op::Search(_) | Op::Computer(_) => {
+            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) | Op::Search(_) | Op::Computer(_) | Op::Web(_) => {
                 Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)))
             }
         }
@@ -122,7 +122,7 @@ async fn run_awaiting(
         Op::Llm(verb) => Box::pin(llm_ops::run(core, cx, verb, &args, callback)).await,
         Op::Search(verb) => Box::pin(search_ops::run(core, cx, verb, &args)).await,
         Op::Computer(ComputerVerb::Exec) => Box::pin(place_ops::exec(core, cx, &args)).await,
-        Op::Output(_) | Op::Memory(..) | Op::Trace(_) | Op::Workspace(_) | Op::Computer(_) => {
+        Op::Output(_) | Op::Memory(..) | Op::Trace(_) | Op::Workspace(_) | Op::Computer(_) | Op::Web(_) => {
             Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)))
         }
     }
@@ -160,6 +160,9 @@ impl ContextOps for HookContext {
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
         let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
+        if let Op::Web(verb) = op {
+            return web_ops::ask(&self.core, verb, &args);
+        }
         let watched = self.watch.as_ref().map(|watch| (watch, watch.began(op, decl, &args)));
         let result = Arguments::read(decl, &args).and_then(|args| self.run_inline(op, &args));
         if let Some((watch, at)) = watched {
@@ -174,6 +177,9 @@ impl ContextOps for HookContext {
         args: OpArgs,
         callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        if let Some((Op::Web(verb), _)) = op_at(op) {
+            return web_ops::start(&self.core, &self.cx, verb, args);
+        }
         let (core, cx, watch) = (self.core.clone(), self.cx.clone(), self.watch.clone());
         Box::pin(async move {
             let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };

@@ -11,6 +11,8 @@ mod delta;
 mod docs;
 mod expressions;
 mod facade_ops;
+mod fetch_ops;
+mod globals;
 mod hook_context;
 mod llm_ops;
 mod mcp_ops;
@@ -27,9 +29,11 @@ mod trace_board;
 mod types;
 mod verbs;
 mod watch;
+mod web_ops;
 
 pub use docs::hooks_reference;
 pub use expressions::{ExpressionError, instructions, template_text};
+pub use globals::{GLOBALS, Global};
 pub use hook_context::HookContext;
 pub use memory::Memory;
 pub use output::{Author, OutputListener, OutputStream, SendError};
@@ -40,6 +44,6 @@ pub use trace_board::TraceBoard;
 pub use types::declarations;
 pub use verbs::{
     AgentVerb, ComputerVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, SearchVerb, TraceVerb,
-    WorkspaceVerb,
+    WebVerb, WorkspaceVerb,
 };
 pub use watch::{ContextWatch, UseIndex};

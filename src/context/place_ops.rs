@@ -139,12 +139,10 @@ async fn collect(
 /// `ctx.workspace`.
 pub(super) fn workspace(core: &HostCore, cx: &CallContext, verb: WorkspaceVerb, args: &Arguments) -> Result<Value, OpError> {
     let failed = |error: WorkspaceError| OpError::new(error.code(), format!("{}: {error}", args.what));
-    let (owner, spec) = match (&cx.agent, agent(core, cx).and_then(|agent| agent.workspace.as_ref())) {
-        (Some(owner), Some(spec)) => (owner, spec),
-        _ => {
-            let message = format!("{}: this agent has no workspace; set `workspace`", args.what);
-            return Err(OpError::new("ERR_NO_WORKSPACE", message));
-        }
+    let spec = agent(core, cx).and_then(|agent| agent.workspace.as_ref());
+    let (Some(owner), Some(spec)) = (&cx.agent, spec) else {
+        let message = format!("{}: this agent has no workspace; set `workspace`", args.what);
+        return Err(OpError::new("ERR_NO_WORKSPACE", message));
     };
     let folder = core.drivers.workspaces.open(owner, spec).map_err(failed)?;
     at_path(&*folder, verb, args)?.map_err(failed)

@@ -4,10 +4,11 @@
 //! types and texts of arguments stand beside it in `signatures`.
 
 use greenroom_boundary::isolate::{CallbackAt, OpDecl, OpIndex, OpKind};
+use greenroom_boundary::web;
 
 use super::verbs::{
     AgentVerb, ComputerVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, SearchVerb, TraceVerb,
-    WorkspaceVerb,
+    WebVerb, WorkspaceVerb,
 };
 
 type Row = (Op, OpDecl);
@@ -134,6 +135,15 @@ macro_rules! memory_space {
     };
 }
 
+/// Behind the web's globals.
+const WEB: &[Row] = &[
+    (Op::Web(WebVerb::Now), web::DECLS[0]),
+    (Op::Web(WebVerb::Entropy), web::DECLS[1]),
+    (Op::Web(WebVerb::Url), web::DECLS[2]),
+    (Op::Web(WebVerb::Sleep), web::DECLS[3]),
+    (Op::Web(WebVerb::Fetch), web::DECLS[4]),
+];
+
 const GROUPS: &[&[Row]] = &[
     OUTPUT,
     FACADE,
@@ -145,6 +155,7 @@ const GROUPS: &[&[Row]] = &[
     TRACE,
     SEARCH,
     PLACE,
+    WEB,
 ];
 
 const LENGTH: usize = {

@@ -255,6 +255,21 @@ pub enum WorkspaceVerb {
     Exists,
 }
 
+/// An operation behind the web's globals; none of them is on `ctx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebVerb {
+    /// Monotonic time.
+    Now,
+    /// Random bytes.
+    Entropy,
+    /// Reads and changes addresses.
+    Url,
+    /// Waits.
+    Sleep,
+    /// An HTTP exchange.
+    Fetch,
+}
+
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -278,4 +293,6 @@ pub enum Op {
     Computer(ComputerVerb),
     /// On the agent's files.
     Workspace(WorkspaceVerb),
+    /// Behind the web's globals.
+    Web(WebVerb),
 }

@@ -8,9 +8,10 @@
 //! | LLM connector | [`llm::OpenAiChat`], all of a config as [`llm::LlmProviders`] |
 //! | external MCP server | [`mcp`] |
 //! | CLI sandbox runner | [`sandbox`] |
+//! | isolate | [`isolate::ProcessIsolates`], around an engine |
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
-//! | egress | [`EgressPolicy`] |
+//! | egress | [`EgressPolicy`], [`HttpEgress`] |
 //! | search | [`search::ConfiguredSearch`] |
 //! | workspace | [`FolderWorkspaces`] |
 //! | audit sink | [`audit::FileAudit`], [`audit::HttpAudit`] |
@@ -20,7 +21,9 @@
 pub mod audit;
 mod clock;
 mod egress;
+mod egress_http;
 mod entropy;
+pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
@@ -30,6 +33,7 @@ mod workspace;
 
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
+pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
 pub use watch::{FileWatch, WatchError, real_path};
 pub use workspace::FolderWorkspaces;

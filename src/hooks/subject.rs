@@ -53,7 +53,10 @@ pub(crate) trait Subject: Clone + Send + Sync {
 /// Reads the value that a hook returned; `None` means that it returned nothing.
 pub(super) fn read<S: Subject>(form: HookForm, side: Side, current: &S, value: Option<Value>) -> Answer<S> {
     match (form, value) {
-        (HookForm::Envelope { .. } | HookForm::Mutate, None) => Answer::Pass,
+        (HookForm::Envelope { may_mutate: true } | HookForm::Mutate, None) => Answer::Pass,
+        (HookForm::Envelope { may_mutate: false }, None) => {
+            malformed("a validator (`!mutate:`) must return `accept`, it returned nothing")
+        }
         (HookForm::Validate, None) => malformed("a validator must return {valid, reason?}, it returned nothing"),
         (HookForm::Envelope { may_mutate }, Some(Value::Object(answer))) => read_envelope(may_mutate, side, current, &answer),
         (HookForm::Mutate, Some(value @ Value::Object(_))) => changed(current, current.replaced(side, &value), None),
@@ -67,10 +70,9 @@ pub(super) fn read<S: Subject>(form: HookForm, side: Side, current: &S, value: O
 }
 
 fn read_envelope<S: Subject>(may_mutate: bool, side: Side, current: &S, answer: &Map<String, Value>) -> Answer<S> {
-    let reason = reason_of(answer);
     match answer.get("accept") {
         Some(Value::Bool(true)) => {}
-        Some(Value::Bool(false)) => return Answer::Reject { reason: reason.unwrap_or_default() },
+        Some(Value::Bool(false)) => return Answer::Reject { reason: reason_of(answer).unwrap_or_default() },
         None if may_mutate => {}
         None => return malformed("a validator (`!mutate:`) must return `accept`"),
         Some(_) => return malformed("`accept` must be a boolean"),
@@ -80,6 +82,7 @@ fn read_envelope<S: Subject>(may_mutate: bool, side: Side, current: &S, answer: 
         None | Some(Value::Bool(true)) => {}
         Some(_) => return malformed("`mutated` must be a boolean"),
     }
+    let reason = reason_of(answer);
     match current.asked_for(side, answer) {
         Ok(None) => Answer::Pass,
         // What a validator may not change at all is a refusal, well written or not.

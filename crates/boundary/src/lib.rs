@@ -24,6 +24,7 @@ pub mod cli;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod coverage;
 pub mod drivers;
 pub mod egress;
 pub mod entropy;
@@ -34,6 +35,7 @@ pub mod mcp;
 pub mod search;
 pub mod secrets;
 pub mod trace;
+pub mod web;
 pub mod workspace;
 
 pub use audit::AuditSink;

@@ -13,7 +13,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::scripts::{CliScript, ClientScript, IsolateScript, LlmScript, McpScript, SearchScript};
+use super::scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript, SearchScript};
 use super::{True, glob};
 
 /// The drivers of a scenario.
@@ -124,6 +124,8 @@ pub enum EgressDriver {
     Deny(True),
     /// These hosts may be contacted, `HOST` or `HOST:PORT`, with `*` for any text.
     Allow(Vec<String>),
+    /// Nothing may be contacted; the HTTP requests of scripts are answered from this list.
+    Script(EgressScript),
 }
 
 impl Default for EgressDriver {

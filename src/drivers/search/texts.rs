@@ -74,7 +74,7 @@ pub(super) fn passages(collection: &str, folder: &Path, file: &Path) -> io::Resu
             push(&title, &mut passage);
         }
         if let Some(heading) = heading {
-            title = heading.trim_start_matches('#').trim().to_owned();
+            heading.trim_start_matches('#').trim().clone_into(&mut title);
         }
         passage.push_str(paragraph);
         passage.push_str("\n\n");
