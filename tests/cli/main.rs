@@ -7,6 +7,8 @@
 
 mod checks;
 mod http;
+#[cfg(feature = "v8")]
+mod inspect;
 mod mock;
 mod questions;
 mod record;
