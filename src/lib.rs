@@ -11,6 +11,7 @@ pub mod config;
 pub mod context;
 pub mod drivers;
 pub mod front;
+pub mod hook_run;
 pub mod hooks;
 pub mod host;
 pub mod http;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
+use greenroom_wire::has_doubled_keys;
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
@@ -16,8 +17,8 @@ use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Slot};
 use super::{
-    CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState, nearest,
-    tools,
+    Answered, CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState,
+    nearest, tools,
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::audit::AuditLog;
@@ -130,6 +131,7 @@ impl Router {
         (message, raw_params): (Message, Option<RawParams>),
         record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
+        let raw_params = raw_params.map(RawParams::unambiguous);
         let boundary = server.boundary();
         let runner = RouterHooks { router: self, cx };
         let exchange = Exchange {
@@ -163,7 +165,7 @@ impl Router {
             Ok(output) if output.value.is_null() => return Err(unreadable(&boundary)),
             Ok(output) => {
                 response.result = Some(output.value);
-                raw = output.raw;
+                raw = output.raw.filter(|raw| !has_doubled_keys(raw));
             }
             // A transport error has no answer that a hook could look at (nanobot).
             Err(error @ (CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Cancelled { .. })) => {
@@ -202,13 +204,13 @@ impl Router {
         let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
         if !self.drivers.tracer.enabled() {
             let sent = Box::new(|| {});
-            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
+            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent, answered: None };
             return server.request(&inner, request).await;
         }
         let boundary = server.boundary();
         let left = Arc::new(AtomicBool::new(false));
         let sent = self.sent(cx, &boundary, span, &message, left.clone());
-        let open = OpenExchange {
+        let open = Arc::new(OpenExchange {
             tracer: self.drivers.tracer.clone(),
             scope: cx.scope.clone(),
             agent: cx.agent.clone(),
@@ -216,13 +218,13 @@ impl Router {
             boundary,
             method: message.method.clone(),
             left,
-        };
-        let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent };
+        });
+        let arrived = open.clone();
+        let answered: Answered = Box::new(move |result| close(&arrived, result));
+        let (method, params) = (message.method, message.params);
+        let request = ServerRequest { method, params, raw, limits, sent, answered: Some(answered) };
         let result = server.request(&inner, request).await;
-        match &result {
-            Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
-            Err(error) => open.close(outcome_of(error), || json!({"error": error.to_rpc()}), None),
-        }
+        close(&open, result.as_ref().map(|output| &output.value));
         result
     }
 
@@ -313,6 +315,14 @@ impl Router {
     }
 }
 
+/// Traces how an exchange ended, unless that was done when its answer arrived.
+fn close(open: &OpenExchange, result: Result<&Value, &CallError>) {
+    match result {
+        Ok(value) => open.end(Outcome::Ok, || json!({"result": value}), None),
+        Err(error) => open.end(outcome_of(error), || json!({"error": error.to_rpc()}), None),
+    }
+}
+
 /// A hook may call another tool, but none that the overrides hide.
 fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result<(), CallError> {
     let tool = message.params.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -323,7 +333,7 @@ fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result
     Err(CallError::UnknownTool { server: boundary.to_owned(), tool: tool.to_owned(), hint })
 }
 
-fn unreadable(boundary: &str) -> CallError {
+pub(super) fn unreadable(boundary: &str) -> CallError {
     let message = format!("{boundary} answered with a result that hooks cannot read, so it is held back");
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use greenroom_boundary::{AgentId, Scope, ServerName};
+use greenroom_wire::has_doubled_keys;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ask::RouterHooks;
-use super::call::rpc_error;
+use super::call::{rpc_error, unreadable};
 use super::{CallContext, CallError, Output, RawParams, Router};
 use crate::agents::{SAMPLE, Session, TurnTree};
 use crate::config::ServerKind;
@@ -53,8 +54,11 @@ impl Router {
         let mut raw = None;
         match &answered {
             Ok(output) => {
+                if output.value.is_null() {
+                    return Err(unreadable(&boundary));
+                }
                 response.result = Some(output.value.clone());
-                raw.clone_from(&output.raw);
+                raw = output.raw.clone().filter(|raw| !has_doubled_keys(raw));
             }
             Err(error) => response.error = serde_json::to_value(error.to_rpc()).ok(),
         }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
 mod checks;
+mod hook_run;
 mod http;
 #[cfg(feature = "v8")]
 mod inspect;
@@ -20,3 +21,4 @@ mod serve;
 mod stdio;
 mod support;
 mod traces;
+mod watch;

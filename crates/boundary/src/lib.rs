@@ -32,6 +32,7 @@ pub mod llm;
 pub mod mcp;
 pub mod secrets;
 pub mod trace;
+pub mod web;
 
 pub use audit::AuditSink;
 pub use cli::CliRunner;

@@ -13,7 +13,7 @@ use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits,
     OpArgs, OpDecl, OpError, OpIndex, Script,
 };
-use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
+use greenroom_boundary::{BoxFuture, CancellationToken, RawJson, web};
 
 use crate::call::Task;
 use crate::control::{CallControl, KillReason};
@@ -62,6 +62,7 @@ pub struct V8Census {
 
 /// The V8 engine.
 pub struct V8Engine {
+    table: &'static [OpDecl],
     pool: Arc<Pool>,
     watchdog: Watchdog,
     counters: Arc<Counters>,
@@ -114,7 +115,7 @@ impl V8Engine {
         let counted: Option<Arc<Counted>> = options.coverage.then(Arc::default);
         let spares = if options.coverage { 0 } else { options.spare_contexts };
         let context = WorkerContext { table, spaces, snapshot, spares, counted: counted.clone(), inspector };
-        Ok(Self { pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default(), counted })
+        Ok(Self { table, pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default(), counted })
     }
 
     /// What ran of scripts in the calls that have ended, if the engine counts that ([`V8Options::coverage`]).
@@ -196,7 +197,7 @@ impl IsolateDriver for V8Engine {
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
         // Loading waits for nothing but the processor; the caller's thread waits with it, so that a simulation's clock stands still.
         let never = CancellationToken::new();
-        let ops = Arc::new(LoadOnly);
+        let ops = Arc::new(LoadOnly(self.table));
         match self.run(Arc::clone(script), Task::List, *limits, ops, HandOff::Strict, &never).await? {
             JobValue::Functions(names) => Ok(names),
             JobValue::Called(_) => Err(IsolateError::Engine { message: "the wrong answer came".to_owned() }),
@@ -228,15 +229,17 @@ impl IsolateDriver for V8Engine {
 
 /// The world of a script that is only loaded: no time, no randomness, nobody who reads its console.
 #[derive(Debug)]
-struct LoadOnly;
+struct LoadOnly(&'static [OpDecl]);
 
 impl ContextOps for LoadOnly {
     fn data(&self) -> RawJson {
         values::null_text()
     }
 
-    fn inline(&self, _op: OpIndex, _args: OpArgs) -> Result<Option<RawJson>, OpError> {
-        Err(OpError::new("ERR_LOADING", "there is no ctx while a script is only loaded"))
+    fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
+        let path = self.0.get(op.0).map_or("", |decl| decl.path);
+        web::while_loading(path, &args)
+            .unwrap_or_else(|| Err(OpError::new("ERR_LOADING", "a script that is only loaded reaches nothing")))
     }
 
     fn start(
@@ -245,6 +248,9 @@ impl ContextOps for LoadOnly {
         args: OpArgs,
         _callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        if self.0.get(op.0).is_some_and(|decl| decl.path == web::SLEEP) {
+            return Box::pin(std::future::pending());
+        }
         let answer = self.inline(op, args);
         Box::pin(std::future::ready(answer))
     }

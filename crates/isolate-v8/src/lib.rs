@@ -42,6 +42,7 @@ mod spaces;
 mod state;
 mod values;
 mod watchdog;
+mod web;
 mod worker;
 
 pub use engine::{V8Census, V8Engine, V8Options};

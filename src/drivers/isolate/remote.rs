@@ -77,6 +77,15 @@ impl Link {
         }
     }
 
+    /// Nobody waits for this operation any more. Whether it was under way.
+    fn forget(&self, id: u64) -> bool {
+        let forgotten = {
+            let mut under_way = lock(&self.under_way);
+            (under_way.waiting.remove(&id), under_way.callbacks.remove(&id))
+        };
+        forgotten.0.is_some()
+    }
+
     /// The callback of an operation that is under way.
     pub(super) fn callback(&self, id: u64) -> Option<Arc<dyn Callback>> {
         lock(&self.under_way).callbacks.get(&id).cloned()
@@ -90,6 +99,20 @@ impl Link {
             std::mem::replace(&mut *under_way, UnderWay { next_id, ..UnderWay::default() })
         };
         drop(left);
+    }
+}
+
+/// Tells the host if an operation is dropped before it ended.
+struct Wanted {
+    link: Arc<Link>,
+    id: u64,
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        if self.link.forget(self.id) {
+            self.link.send(&ToHost::Cancel { id: self.id });
+        }
     }
 }
 
@@ -139,7 +162,9 @@ impl ContextOps for RemoteOps {
             id
         };
         self.link.send(&ToHost::Start { id, op, args, callback: has_callback });
+        let wanted = Wanted { link: Arc::clone(&self.link), id };
         Box::pin(async move {
+            let _wanted = wanted;
             match outcome.await {
                 Ok(outcome) => outcome.into(),
                 Err(_) => Err(OpError::new("ERR_RELEASED", "the call has ended")),

@@ -24,6 +24,8 @@ mod hostile;
 mod limits;
 mod ops;
 mod values;
+mod web;
+mod web_ctx;
 
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
@@ -82,7 +84,7 @@ pub struct Case {
 
 /// All cases, in a fixed order.
 pub fn cases() -> Vec<Case> {
-    [values::cases(), errors::cases(), ops::cases(), limits::cases()].concat()
+    [values::cases(), errors::cases(), ops::cases(), limits::cases(), web::cases()].concat()
 }
 
 /// Runs all cases and panics with the list of those that failed.
