@@ -18,14 +18,14 @@ const BOUNDARY: &str = "host";
 /// Answers a request of an outside client, with the hooks that look at it; the audit stream has it.
 pub(super) async fn answer(front: Front) -> Result<RawJson, RpcError> {
     let core = front.core.clone();
-    let message = Message::request(&front.call.method, front.call.params.clone());
+    let message = Message::request(front.call.method.clone(), front.call.params.clone());
     let chain = core.router.host_chain(&message);
     let begins = front.call.method == "initialize" && !core.config.host_hooks.session.is_empty();
     if chain.is_empty() && !begins && !core.router.audit().is_on() {
         return front.dispatch().await;
     }
     let cx = front.context();
-    let of = (message.method.as_str(), message.name());
+    let of = (message.method.as_ref(), message.name());
     let entry = core.router.audit().open(&cx, BOUNDARY, of, &message.params);
     let mut record = MutationRecord::at(BOUNDARY);
     record.keep_statuses(entry.is_some());

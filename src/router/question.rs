@@ -30,7 +30,7 @@ impl Router {
         params: Value,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request(method, params), raw).await
+        self.exchange(cx, server, Message::request(method.to_owned(), params), raw).await
     }
 
     /// Takes a question of `server` past its hooks to whoever answers it, and the answer back.
@@ -151,7 +151,7 @@ impl Router {
 
     fn connected(&self, root: &RootSession) -> Vec<(ServerName, Arc<dyn super::Server>)> {
         let external = self.slots.iter().filter(|(_, slot)| matches!(slot.config.kind, ServerKind::External(_)));
-        let made = external.filter_map(|(name, slot)| Some((name.clone(), slot.existing(root.id)?.server)));
+        let made = external.filter_map(|(name, slot)| Some((name.clone(), slot.existing(root.id)?.server.clone())));
         made.filter(|(_, server)| server.open_connections() > 0).collect()
     }
 }

@@ -120,7 +120,7 @@ async fn past_hooks(
         Some(Some((value, _))) => value,
         Some(None) => return withheld("CALL_UNREADABLE", "its parameters cannot be read by hooks"),
     };
-    match core.router.news(root, server, Message::request(method, value.clone())).await {
+    match core.router.news(root, server, Message::request(method.to_owned(), value.clone())).await {
         Ok(message) if message.params == value && !params.is_some_and(has_doubled_keys) => {
             deliver(core, server, root, method, params);
         }

@@ -111,7 +111,7 @@ pub(crate) async fn answer(core: &Arc<HostCore>, question: Question) -> Result<R
     }
     let cx = context(core, &question);
     let _ends_with_this = cx.cancel.clone().drop_guard();
-    let message = Message::request(&question.method, params.clone());
+    let message = Message::request(question.method.clone(), params.clone());
     let raw = question.params.clone();
     let asked = async |message: Message| {
         // What hooks may have read in another way than the client would is written anew.
@@ -173,8 +173,9 @@ fn context(core: &HostCore, question: &Question) -> CallContext {
         CallContext::new(scope, question.root.clone(), Session::new(""), tree, question.cancel.child_token())
     });
     // Several calls may be under way: the end of the one that was taken for the cause must not end the question of another.
-    let cancel = question.cancel.child_token();
-    CallContext { cancel, tool_call: None, progress: None, timeout: None, ..cause }
+    let mut cx = CallContext { tool_call: None, progress: None, timeout: None, ..cause };
+    cx.cancel = question.cancel.child_token();
+    cx
 }
 
 async fn ask(
@@ -223,7 +224,7 @@ async fn ask_client(
     raw: Option<RawJson>,
 ) -> Result<Output, CallError> {
     let tracer = core.drivers.tracer.clone();
-    let (span, boundary, method) = (tracer.span(), client.boundary(), message.method.clone());
+    let (span, boundary, method) = (tracer.span(), client.boundary(), message.method.to_string());
     let params = match raw {
         Some(raw) => Some(raw),
         None if message.params.is_null() => None,
