@@ -11,6 +11,7 @@ use greenroom_boundary::isolate::Script;
 use crate::call::{self, Ahead, Seat};
 use crate::frozen::FrozenRealm;
 use crate::memory::{BufferBudget, HeapGuard, SMALLEST_HEAP_BYTES};
+use crate::modules;
 use crate::natives::external_references;
 use crate::realm::Realm;
 use crate::snapshot::Snapshot;
@@ -60,6 +61,7 @@ impl HostIsolate {
         isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
         isolate.set_capture_stack_trace_for_uncaught_exceptions(true, 10);
         isolate.set_promise_reject_callback(promise_rejected);
+        isolate.set_host_import_module_dynamically_callback(modules::refuse_dynamic);
         let guard = Arc::new(HeapGuard::default());
         guard.install(&mut isolate);
         let state = ThreadState::new(context.table, Arc::clone(&context.spaces));
