@@ -93,6 +93,8 @@ pub struct CallContext {
     pub connecting: Vec<ServerName>,
     /// Whether the caller wants a value: a result that is one JSON text then counts as structured.
     pub wants_structure: bool,
+    /// Whether the call asks a hook: what it hands over is the host's message, not a caller's arguments.
+    pub asks_hook: bool,
 }
 
 impl CallContext {
@@ -122,6 +124,7 @@ impl CallContext {
             timeout: None,
             connecting: Vec::new(),
             wants_structure: false,
+            asks_hook: false,
         }
     }
 
@@ -146,6 +149,7 @@ impl CallContext {
         child.code.push(name.to_owned());
         child.cancel = self.cancel.child_token();
         child.tool_call = None;
+        child.asks_hook = false;
         Ok(child)
     }
 
@@ -159,6 +163,7 @@ impl CallContext {
         child.progress = None;
         child.timeout = Some(timeout);
         child.wants_structure = false;
+        child.asks_hook = true;
         child
     }
 

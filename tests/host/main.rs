@@ -14,6 +14,7 @@ mod host_hooks;
 mod laws;
 mod lists;
 mod memory;
+mod modules;
 mod names;
 mod native_servers;
 mod output;
