@@ -63,7 +63,7 @@ pub(super) fn transform<'a>(
     };
     let semantic = SemanticBuilder::new().with_check_syntax_error(true).with_enum_eval(true).build(program);
     if let Some(error) = semantic.diagnostics.errors().next() {
-        return Err(refuse(error.labels.first().map(|label| label.offset() as u32), error.message.to_string()));
+        return Err(refuse(error.labels.first().map(|label| label.offset()), error.message.to_string()));
     }
     let scoping = semantic.semantic.into_scoping();
     let options = TransformOptions {
@@ -72,7 +72,7 @@ pub(super) fn transform<'a>(
     };
     let transformed = Transformer::new(allocator, Path::new(file), &options).build_with_scoping(scoping, program);
     if let Some(error) = transformed.diagnostics.errors().next() {
-        return Err(refuse(error.labels.first().map(|label| label.offset() as u32), error.message.to_string()));
+        return Err(refuse(error.labels.first().map(|label| label.offset()), error.message.to_string()));
     }
     let options = CodegenOptions { source_map_path: Some(PathBuf::from(file)), ..CodegenOptions::default() };
     let printed = Codegen::new().with_options(options).with_source_text(source).build(program);

@@ -104,12 +104,12 @@ impl Resolver {
                 let message = format!("{specifier:?} is a link that leads out of the script's root. Put a copy in its place");
                 refuse(ImportProblem::Outside, message)
             }
-            Err(error) if is_relative => self.no_file(specifier, &aimed, &error),
+            Err(error) if is_relative => Self::no_file(specifier, &aimed, &error),
             Err(error) => self.no_package(folder, specifier, &error),
         }
     }
 
-    fn no_file(&self, specifier: &str, aimed: &Path, error: &ResolveError) -> Result<PathBuf, Refusal> {
+    fn no_file(specifier: &str, aimed: &Path, error: &ResolveError) -> Result<PathBuf, Refusal> {
         if std::fs::symlink_metadata(aimed).is_ok_and(|it| it.is_symlink()) {
             let message =
                 format!("{specifier:?} is a link that leads nowhere, or out of the script's root. Put a copy in its place");

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use test_case::test_case;
 
-/// A folder with files below `root`; what begins with `../` lies beside it.
+/// A folder with files below `app`; what begins with `../` lies beside it.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         let path = match name.strip_prefix("../") {
             Some(beside) => folder.path().join(beside),
-            None => folder.path().join("root").join(name),
+            None => folder.path().join("app").join(name),
         };
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
         std::fs::write(path, text).expect("a file");
@@ -26,7 +26,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn library(folder: &Path, typescript: TypeScriptMode) -> ScriptLibrary {
-    let mut config = HostConfig { root: Some(folder.join("root")), ..HostConfig::default() };
+    let mut config = HostConfig { root: Some(folder.join("app")), ..HostConfig::default() };
     config.policy.typescript = typescript;
     ScriptLibrary::of(&config)
 }
@@ -34,7 +34,7 @@ fn library(folder: &Path, typescript: TypeScriptMode) -> ScriptLibrary {
 /// Loads the first file.
 fn load_as(files: &[(&str, &str)], mode: TypeScriptMode) -> Result<Arc<LoadedScript>, ScriptError> {
     let folder = folder(files);
-    let entry = ScriptConfig::File(folder.path().join("root").join(files[0].0));
+    let entry = ScriptConfig::File(folder.path().join("app").join(files[0].0));
     library(folder.path(), mode).loaded(&entry)
 }
 
@@ -48,7 +48,7 @@ fn refused(files: &[(&str, &str)]) -> ScriptError {
 
 /// The names of the modules, without the folder.
 fn modules(loaded: &LoadedScript) -> Vec<String> {
-    let below = |name: &str| name.split_once("/root/").map_or(name, |(_, below)| below).to_owned();
+    let below = |name: &str| name.split_once("/app/").map_or(name, |(_, below)| below).to_owned();
     loaded.script.modules.iter().map(|module| below(&module.name)).collect()
 }
 
@@ -141,7 +141,7 @@ fn what_is_refused_says_where(entry: &str, others: &[(&str, &str)], code: &str, 
     let error = refused(&files);
     let report = error.report();
     assert_eq!(error.code(), code, "{report}");
-    let (_, below) = report.split_once("/root/").unwrap_or_else(|| panic!("a place in {report}"));
+    let (_, below) = report.split_once("/app/").unwrap_or_else(|| panic!("a place in {report}"));
     assert!(below.starts_with(&format!("{place}: ")), "{report}");
     assert!(report.contains(says), "{report}");
     let (line, caret) = report.rsplit_once('\n').expect("a caret");
@@ -160,7 +160,7 @@ fn links_that_lead_out_are_refused() {
         ("../secret.ts", ""),
         ("../package/index.js", "export {}"),
     ]);
-    let root = folder.path().join("root");
+    let root = folder.path().join("app");
     let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).expect("a link");
     std::fs::create_dir(root.join("node_modules")).expect("a folder");
     link("../secret.ts", "out.ts");
@@ -191,7 +191,8 @@ fn a_graph_has_an_end() {
     assert!(error.to_string().contains("may have 1048576 bytes"), "{error}");
     let big = format!("export const x = 1; //{}", "x".repeat((1 << 20) - 30));
     let heavy: Vec<String> = (0..9).map(|n| format!("b{n}.js")).collect();
-    let entry: String = heavy.iter().map(|name| format!("import './{name}';")).collect();
+    let imports: Vec<String> = heavy.iter().map(|name| format!("import './{name}';")).collect();
+    let entry = imports.concat();
     let files: Vec<(&str, &str)> =
         [("a.ts", entry.as_str())].into_iter().chain(heavy.iter().map(|it| (it.as_str(), big.as_str()))).collect();
     assert_eq!(refused(&files).code(), "SCRIPT_IMPORT_LIMIT");

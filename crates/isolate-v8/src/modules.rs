@@ -12,15 +12,34 @@ use crate::load::{Compiled, caught, compile};
 
 /// The modules that are being linked.
 struct Linking {
-    /// Each with its hash, which two may share, and what its imports mean.
-    members: Vec<(i32, v8::Global<v8::Module>, Vec<(String, usize)>)>,
+    members: Vec<Member>,
+}
+
+/// One of them.
+struct Member {
+    /// Two modules may share it.
+    hash: i32,
+    module: v8::Global<v8::Module>,
+    /// What its imports mean, as indices among the members.
+    links: Vec<(String, usize)>,
+}
+
+impl Member {
+    fn of(scope: &mut v8::PinScope<'_, '_>, module: v8::Local<'_, v8::Module>, script: &Script, target: LinkTarget) -> Self {
+        let index = |target: &LinkTarget| match target {
+            LinkTarget::Script => 0,
+            LinkTarget::Module(index) => index + 1,
+        };
+        let links = script.links_of(target).iter().map(|(text, target)| (text.clone(), index(target))).collect();
+        Self { hash: module.get_identity_hash().get(), module: v8::Global::new(scope, module), links }
+    }
 }
 
 thread_local! {
     static LINKING: RefCell<Option<Linking>> = const { RefCell::new(None) };
 }
 
-/// Compiles what the script imports and links everything. `None`: an exception is pending.
+/// Compiles what the script imports and links everything.
 pub(crate) fn link<'s>(
     scope: &mut v8::PinnedRef<'_, v8::TryCatch<'_, 's, v8::HandleScope<'_>>>,
     root: v8::Local<'_, v8::Module>,
@@ -30,7 +49,7 @@ pub(crate) fn link<'s>(
         return Err(error);
     }
     let mut members = Vec::with_capacity(script.modules.len() + 1);
-    members.push((root.get_identity_hash().get(), v8::Global::new(scope, root), numbered(script, LinkTarget::Script)));
+    members.push(Member::of(scope, root, script, LinkTarget::Script));
     for (index, module) in script.modules.iter().enumerate() {
         let Some(Compiled::Module(compiled)) = compile(scope, &module.name, &module.code, true) else {
             return Err(caught(scope));
@@ -39,23 +58,12 @@ pub(crate) fn link<'s>(
         if let Some(error) = refused_import(scope, compiled, script, target) {
             return Err(error);
         }
-        let hash = compiled.get_identity_hash().get();
-        members.push((hash, v8::Global::new(scope, compiled), numbered(script, target)));
+        members.push(Member::of(scope, compiled, script, target));
     }
     LINKING.set(Some(Linking { members }));
     let linked = root.instantiate_module(scope, resolve);
     LINKING.set(None);
     if linked == Some(true) { Ok(()) } else { Err(caught(scope)) }
-}
-
-/// What imports mean, as indices among the members.
-fn numbered(script: &Script, of: LinkTarget) -> Vec<(String, usize)> {
-    let links = script.links_of(of).iter();
-    let index = |target: &LinkTarget| match target {
-        LinkTarget::Script => 0,
-        LinkTarget::Module(index) => index + 1,
-    };
-    links.map(|(text, target)| (text.clone(), index(target))).collect()
 }
 
 /// V8 asks which module an import means; all imports have been checked before.
@@ -71,10 +79,9 @@ fn resolve<'s>(
     let hash = referrer.get_identity_hash().get();
     let found = LINKING.with_borrow(|linking| {
         let members = &linking.as_ref()?.members;
-        let same = |module: &v8::Global<v8::Module>| v8::Local::new(scope, module) == referrer;
-        let (_, _, links) = members.iter().find(|(known, module, _)| *known == hash && same(module))?;
-        let (_, target) = links.iter().find(|(known, _)| *known == text)?;
-        members.get(*target).map(|(_, module, _)| module.clone())
+        let asking = members.iter().find(|it| it.hash == hash && v8::Local::new(scope, &it.module) == referrer)?;
+        let (_, target) = asking.links.iter().find(|(known, _)| *known == text)?;
+        members.get(*target).map(|it| it.module.clone())
     })?;
     Some(v8::Local::new(scope, found))
 }

@@ -33,11 +33,9 @@ impl Uses {
                 other => other.as_declaration(),
             };
             types.extend(declaration.and_then(type_name).map(str::to_owned));
-            declaration.into_iter().for_each(|declaration| {
-                declared_names(declaration, &mut |name| {
-                    declared.insert(name.to_owned());
-                })
-            });
+            if let Some(declaration) = declaration {
+                declared_names(declaration, &mut |name| declared.extend([name.to_owned()]));
+            }
             match declaration {
                 Some(Declaration::TSEnumDeclaration(it)) => drop(declared.insert(it.id.name.to_string())),
                 Some(Declaration::TSNamespaceDeclaration(it)) => drop(declared.insert(it.id.name.to_string())),
