@@ -53,7 +53,10 @@ pub(crate) trait Subject: Clone + Send + Sync {
 /// Reads the value that a hook returned; `None` means that it returned nothing.
 pub(super) fn read<S: Subject>(form: HookForm, side: Side, current: &S, value: Option<Value>) -> Answer<S> {
     match (form, value) {
-        (HookForm::Envelope { .. } | HookForm::Mutate, None) => Answer::Pass,
+        (HookForm::Envelope { may_mutate: true } | HookForm::Mutate, None) => Answer::Pass,
+        (HookForm::Envelope { may_mutate: false }, None) => {
+            malformed("a validator (`!mutate:`) must return `accept`, it returned nothing")
+        }
         (HookForm::Validate, None) => malformed("a validator must return {valid, reason?}, it returned nothing"),
         (HookForm::Envelope { may_mutate }, Some(Value::Object(answer))) => read_envelope(may_mutate, side, current, &answer),
         (HookForm::Mutate, Some(value @ Value::Object(_))) => changed(current, current.replaced(side, &value), None),

@@ -49,6 +49,11 @@ impl ScriptLibrary {
         Self { root: config.root.clone(), typescript, ..Self::default() }
     }
 
+    /// A library of scripts that may import what lies below a folder.
+    pub fn below(root: PathBuf) -> Self {
+        Self { root: Some(root), ..Self::default() }
+    }
+
     /// The script, ready to run.
     pub fn load(&self, config: &ScriptConfig) -> Result<Arc<Script>, ScriptError> {
         Ok(self.loaded(config)?.script.clone())

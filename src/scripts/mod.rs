@@ -18,4 +18,4 @@ pub use prepare::TypeScriptMode;
 pub use problem::{ImportProblem, ScriptError};
 pub use signature::Signature;
 pub use tools::ToolSet;
-pub use typescript::{NoExpression, ScriptSyntaxError, check_expression, is_variable_name, strip_types};
+pub use typescript::{NoExpression, ScriptSyntaxError, check_expression, is_variable_name, snippet_at, strip_types};

@@ -70,7 +70,7 @@ impl Prepared {
     pub(super) fn error(&self, file: &str, at: Offset, message: String) -> ScriptSyntaxError {
         let text = if self.of_source { &self.source } else { &self.code };
         let (line, column) = place_of(text, at as usize);
-        let snippet = snippet_at(&self.source, line, column);
+        let snippet = snippet_at(&self.source, line, column).unwrap_or_default();
         ScriptSyntaxError { file: file.to_owned(), line, column, message, snippet }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
+use greenroom_boundary::script::ADDED;
 use serde_json::Value;
 
 use super::graph::{Graph, Meaning, Node};
@@ -97,6 +98,9 @@ pub(super) fn tool_set(graph: &Graph) -> (ToolSet, String) {
             }
         }
         set.tools.insert(name.clone(), Tool { signature, validator: OnceLock::new() });
+    }
+    if !code.is_empty() {
+        code.insert_str(0, ADDED);
     }
     set.exported = record.is_module.then_some(exported).filter(|names| !names.is_empty());
     (set, code)

@@ -53,9 +53,29 @@ impl ScriptSyntaxError {
     }
 }
 
+/// The line of a source with a caret below a column, from 1, in UTF-16 units; none if there is no such line.
+pub fn snippet_at(source: &str, line: u32, column: u32) -> Option<String> {
+    let index = usize::try_from(line).ok()?.checked_sub(1)?;
+    let (mut start, mut text) = (0, "");
+    for (at, each) in source.split('\n').enumerate().take(index + 1) {
+        text = each;
+        if at < index {
+            start += each.len() + 1;
+        }
+    }
+    let units = usize::try_from(column).ok()?.saturating_sub(1);
+    let mut before = 0;
+    let offset = text.char_indices().find_map(|(at, c)| {
+        let here = before >= units;
+        before += c.len_utf16();
+        here.then_some(at)
+    });
+    (start <= source.len()).then(|| position::Place::of(source, start + offset.unwrap_or(text.len())).snippet())
+}
+
 /// Largest source, in bytes. The parser descends once per level of nesting, and a byte can be a level: the stack that it is
 /// given grows with the source, so a source has to end somewhere.
-const MAX_SOURCE_BYTES: usize = 1 << 20;
+pub(super) const MAX_SOURCE_BYTES: usize = 1 << 20;
 /// Stack per byte of source: more than a level takes in a build without optimization.
 const STACK_BYTES_PER_SOURCE_BYTE: usize = 4 << 10;
 /// Stack for any source.
@@ -96,7 +116,7 @@ pub(super) fn whole<T: Send>(
 }
 
 /// Runs a parser on a stack that is deep enough for a source of this length; `None` if it panicked or got no stack.
-fn on_deep_stack<T: Send>(source_bytes: usize, parse: impl FnOnce() -> T + Send) -> Option<T> {
+pub(super) fn on_deep_stack<T: Send>(source_bytes: usize, parse: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let stack_bytes = STACK_BYTES + source_bytes * STACK_BYTES_PER_SOURCE_BYTE;
         let parser = std::thread::Builder::new().name("greenroom-parser".to_owned()).stack_size(stack_bytes);
@@ -139,23 +159,6 @@ pub(super) fn erase(
 pub(super) fn place_of(text: &str, offset: usize) -> (u32, u32) {
     let place = position::Place::of(text, offset);
     (place.line, place.column)
-}
-
-/// The line of a text with a caret below the column.
-pub(super) fn snippet_at(text: &str, line: u32, column: u32) -> String {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
-    let mut units = 1;
-    let rest = text.get(start..).unwrap_or_default();
-    let before: usize = rest
-        .chars()
-        .take_while(|c| {
-            let is_before = units < column && *c != '\n';
-            units += c.len_utf16() as u32;
-            is_before
-        })
-        .map(char::len_utf8)
-        .sum();
-    position::Place::of(text, start + before).snippet()
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ impl ScriptServer {
         }
         let (core, loaded) = self.open()?;
         let limits = core.config.policy.script_limits;
+        let limits = Limits { isolation: self.isolation.unwrap_or(limits.isolation), ..limits };
         (request.sent)();
         let functions = core.drivers.isolate.functions(&loaded.script, &limits).await.map_err(|error| Self::failed(&error))?;
         let tools =

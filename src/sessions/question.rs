@@ -228,6 +228,7 @@ async fn ask_client(
         None if message.params.is_null() => None,
         None => to_raw_value(&message.params).ok(),
     };
+    client.ready(&method, &message.params).await;
     let event = EventKind::Request {
         span,
         parent: cx.parent,

@@ -46,7 +46,7 @@ impl Isolation {
 }
 
 /// What one call may use, and how far it is kept apart from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// How far it is kept apart.
     pub isolation: Isolation,
@@ -85,7 +85,7 @@ impl Default for Limits {
 }
 
 /// How an operation of `ctx` runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OpKind {
     /// At once, on the isolate's thread; it never waits.
     Inline,
@@ -118,7 +118,7 @@ pub struct OpDecl {
 }
 
 /// The index of an operation in the table that the engine was made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OpIndex(pub usize);
 
 /// An error that an operation throws into the script, as an `Error` with `code`.
@@ -146,7 +146,7 @@ impl OpError {
 }
 
 /// What a script's callback answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallbackVerdict {
     /// Go on: it returned nothing, `true` or `0`.
     Continue,
@@ -201,7 +201,7 @@ pub trait ContextOps: Send + Sync {
 }
 
 /// Where a function gets its `ctx`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PassCtx {
     /// It gets none.
     No,
@@ -233,7 +233,7 @@ impl fmt::Debug for CallRequest {
 }
 
 /// What a call returned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CallValue {
     /// The script has no such function.
     NoSuchFunction,
@@ -285,7 +285,7 @@ impl fmt::Display for JsException {
 }
 
 /// Why a call gave no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum IsolateError {
     /// The script does not parse, or its top level threw.
     #[error("script does not load: {0}")]

@@ -22,6 +22,7 @@ pub mod cli;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod coverage;
 pub mod drivers;
 pub mod egress;
 pub mod entropy;
@@ -32,6 +33,7 @@ pub mod mcp;
 pub mod script;
 pub mod secrets;
 pub mod trace;
+pub mod web;
 
 pub use audit::AuditSink;
 pub use cli::CliRunner;

@@ -56,6 +56,9 @@ pub enum LinkTarget {
     Module(usize),
 }
 
+/// Stands between the code of a file and what the host has added behind it.
+pub const ADDED: &str = "\n// $greenroom$";
+
 impl Script {
     /// A script without imports.
     pub fn new(name: impl Into<String>, code: impl Into<Arc<str>>) -> Self {
@@ -77,6 +80,20 @@ impl Script {
             LinkTarget::Script => &self.name,
             LinkTarget::Module(index) => self.modules.get(index).map_or("", |module| &module.name),
         }
+    }
+
+    /// The code of the script or of one of its modules, by its name, as it stands at its places in the file; none if it is not known or
+    /// has been generated.
+    pub fn code_of_file(&self, name: &str) -> Option<Arc<str>> {
+        if name == self.name {
+            return match self.code.split_once(ADDED) {
+                _ if self.places.is_some() => None,
+                Some((own, _)) => Some(Arc::from(own)),
+                None => Some(Arc::clone(&self.code)),
+            };
+        }
+        let module = self.modules.iter().find(|module| module.name == name)?;
+        module.places.is_none().then(|| Arc::clone(&module.code))
     }
 
     /// The error with its frames at the places that the user wrote; engines know the places of the code alone.

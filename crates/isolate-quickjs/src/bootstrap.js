@@ -2,8 +2,8 @@
 // what a script does to them stays within that script. It returns the functions that the host calls.
 (function bootstrap(native, table, dataText, absent) {
   "use strict";
-  // Groups that this call lacks.
-  const ops = table.filter((op) => !absent.some((path) => op.path.startsWith(`${path}.`)));
+  // Without groups that this call lacks, and operations behind globals.
+  const ops = table.ops.filter((op) => op.path[0] !== "$" && !absent.some((path) => op.path.startsWith(`${path}.`)));
   const { stringify, parse } = JSON;
   const { apply, construct } = Reflect;
   const { create, defineProperty, getPrototypeOf, keys } = Object, ObjectPrototype = Object.prototype;
@@ -63,13 +63,15 @@
     try { return stringify(value) ?? StringIntrinsic(value); } catch { return StringIntrinsic(value); }
   };
   globalThis.console = {};
-  for (const level of ["log", "info", "warn", "error", "debug"]) {
-    globalThis.console[level] = (...values) => {
-      let line = "";
-      for (let i = 0; i < values.length; i++) line += (i ? " " : "") + consoleText(values[i]);
-      native.console(level, line);
-    };
-  }
+  const consoleLine = (values) => {
+    let line = "";
+    for (let i = 0; i < values.length; i++) line += (i ? " " : "") + consoleText(values[i]);
+    return line;
+  };
+  const levels = { log: "log", info: "info", warn: "warn", error: "error", debug: "debug", trace: "debug", dir: "log", table: "log", group: "log" };
+  for (const name in levels) globalThis.console[name] = (...values) => native.console(levels[name], consoleLine(values));
+  globalThis.console.assert = (ok, ...values) => { if (!ok) native.console("error", `Assertion failed: ${consoleLine(values)}`); };
+  for (const name of ["groupEnd", "time", "timeEnd", "timeLog", "count", "clear"]) globalThis.console[name] = () => {};
 
   // Errors of the host, thrown into the script.
   const hostError = (below, code, message, name, cause) => {
@@ -148,11 +150,55 @@
   /** Settles the promise of a twin. */
   function deliver(id, reply) {
     const entry = apply(mapGet, running, [id]);
+    if (!entry) return;
     apply(mapDelete, running, [id]);
     try {
       entry.resolve(answer(deliver, reply, entry.thrown));
     } catch (error) {
       entry.reject(error);
+    }
+  }
+
+  // The web's globals: each is an accessor until it is first asked for, and its code is compiled then.
+  const behind = { __proto__: null }, made = { __proto__: null }, idOf = new WeakMap();
+  for (const op of table.ops) if (op.path[0] === "$") behind[op.path] = op;
+  const web = {
+    __proto__: null,
+    use: (part) => made[part] ??= native.part(part)(web),
+    made: (part) => made[part],
+    turn: () => 0,
+    ask: (path, ...values) => call.inline(web.ask, behind[path], values),
+    start: (path, ...values) => {
+      let id;
+      const promise = new PromiseIntrinsic((resolve, reject) => {
+        const started = start(web.start, behind[path], values);
+        id = started.id;
+        started.entry.resolve = resolve;
+        started.entry.reject = reject;
+        native.twin(id);
+      });
+      apply(weakSet, idOf, [promise, id]);
+      return promise;
+    },
+    cancel: (promise) => {
+      const id = apply(weakGet, idOf, [promise]);
+      if (!apply(mapGet, running, [id])) return;
+      apply(mapDelete, running, [id]);
+      native.cancel(id);
+    },
+  };
+  for (const [part, names] of table.parts) {
+    for (const name of names) {
+      const keep = (value) => defineProperty(globalThis, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
+      defineProperty(globalThis, name, {
+        __proto__: null, configurable: true, enumerable: false,
+        get() {
+          const value = web.use(part)[name];
+          keep(value);
+          return value;
+        },
+        set: keep,
+      });
     }
   }
 

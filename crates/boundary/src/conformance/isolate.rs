@@ -25,6 +25,8 @@ mod limits;
 mod modules;
 mod ops;
 mod values;
+mod web;
+mod web_ctx;
 
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
@@ -46,6 +48,11 @@ pub use hostile::{DIFFERENCES as HOSTILE_DIFFERENCES, withstands};
 pub const DIFFERENCES: &[(&str, &str, &str)] = &[
     (
         "quickjs",
+        "errors::thrown_null",
+        "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
+    ),
+    (
+        "quickjs process",
         "errors::thrown_null",
         "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
     ),
@@ -78,7 +85,7 @@ pub struct Case {
 
 /// All cases, in a fixed order.
 pub fn cases() -> Vec<Case> {
-    [values::cases(), errors::cases(), ops::cases(), limits::cases(), modules::cases()].concat()
+    [values::cases(), errors::cases(), ops::cases(), limits::cases(), modules::cases(), web::cases()].concat()
 }
 
 /// Runs all cases and panics with the list of those that failed.
