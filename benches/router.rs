@@ -24,6 +24,10 @@ use greenroom_mocks::isolate::MockIsolate;
 use greenroom_mocks::llm::DenyLlm;
 use serde_json::json;
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Lengths of the hook chains.
 const CHAINS: [usize; 4] = [0, 1, 4, 8];
 

@@ -4,6 +4,10 @@
 
 use std::process::ExitCode;
 
+/// A call is dozens of small allocations and little else.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     if let Some(status) = greenroom::drivers::sandbox::keep_if_asked() {
         return status;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use greenroom::agents::{Session, TurnTree};
-use greenroom::config::{Variables, load_text};
+use greenroom::config::{ScriptConfig, Variables, load_text};
 use greenroom::context::{OutputStream, TABLE};
 use greenroom::drivers::mcp::RealMcp;
 use greenroom::drivers::sandbox::{ChildEnvironment, ConfinedCli};
@@ -18,7 +18,7 @@ use greenroom::router::{CallContext, CallError, Output, Server, ServerRequest};
 use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::isolate::{CallValue, HandOff, IsolateError, JsException};
-use greenroom_boundary::mcp::{McpTarget, ServerAddress};
+use greenroom_boundary::mcp::{FrameDuplex, McpTarget, ServerAddress};
 use greenroom_boundary::trace::NoTrace;
 use greenroom_boundary::{CancellationToken, Credentials, Drivers, IsolateDriver, Scope, ServerName, Tracer};
 use greenroom_mocks::MockIsolate;
@@ -31,7 +31,12 @@ pub(crate) const CHAINS: [usize; 4] = [0, 1, 4, 8];
 /// Chains of mixed outcomes; each letter is a hook: consents, mutates, refuses, throws, answers a wrong type.
 pub(crate) const CASES: [&str; 8] =
     ["cccccccc", "cmcmcmcm", "mmmmmmmm", "cccmcmcr", "cmmccmct", "mcmcmcmw", "ccmmccmm", "mccccccc"];
-/// Where the chains' script would be, if the mock read it.
+/// Whether a case's call arrives.
+pub(crate) fn passes(case: &str) -> bool {
+    !case.contains(['r', 't', 'w'])
+}
+
+/// Names the chains' script, which is no file.
 const SCRIPT: &str = "/bench/outcomes.js";
 
 struct Echo;
@@ -99,7 +104,10 @@ impl Bench {
         let host = Host::start_with(config, drivers, HandOff::Strict, natives);
         let core = host.core();
         // The library keeps the script's text; the folder may go after it has been read once.
-        core.scripts.load(&greenroom::config::ScriptConfig::File(script)).expect("the script");
+        core.scripts.load(&ScriptConfig::File(script)).expect("the script");
+        // The mock has functions of its own; only the name counts.
+        let outcomes = ScriptConfig::Inline { name: SCRIPT.to_owned(), code: String::new() };
+        core.scripts.load(&outcomes).expect("an empty script");
         let tree = TurnTree::new(OutputStream::new(core.drivers.tracer.clone(), None));
         let root = core.state.own_root.clone();
         let cx = CallContext::new(Scope::new("bench"), root, Session::new("bench"), tree, CancellationToken::new());
@@ -120,13 +128,38 @@ impl Bench {
 
     /// A connection to the same child, without the router.
     pub(crate) async fn direct(&self) -> Peer {
-        let core = self.host.core();
-        let [command, args @ ..] = child();
+        self.process("direct", child()).await
+    }
+
+    /// A connection to a host in a process of its own, which has the same child.
+    pub(crate) async fn gateway_process(&self) -> Peer {
+        let file = std::env::temp_dir().join(format!("greenroom-gateway-{}.yaml", std::process::id()));
+        std::fs::write(&file, gateway_config()).expect("a config");
+        let gateway = self.process("gateway", serving(&file.display().to_string())).await;
+        // It has read it when it answers.
+        let _ = std::fs::remove_file(file);
+        gateway
+    }
+
+    /// A connection to this host as an outside client has it, without a pipe between them.
+    pub(crate) async fn gateway(&self) -> Peer {
+        let (ours, theirs) = greenroom_wire::pipe("gateway");
+        let host = self.host.clone();
+        tokio::spawn(async move { greenroom::front::serve(&host, theirs).await });
+        self.introduced("gateway", ours).await
+    }
+
+    async fn process(&self, name: &str, [command, args @ ..]: [String; 5]) -> Peer {
         let (args, env) = (args.to_vec(), std::collections::BTreeMap::new());
         let address = ServerAddress::Process { command, args, env, workdir: None };
-        let target = McpTarget { server: ServerName::new("direct"), address };
-        let duplex = core.drivers.mcp.open(&target, &CancellationToken::new()).await.expect("the child starts");
-        let options = PeerOptions { clock: core.drivers.clock.clone(), name: "direct".to_owned() };
+        let target = McpTarget { server: ServerName::new(name), address };
+        let drivers = &self.host.core().drivers;
+        let duplex = drivers.mcp.open(&target, &CancellationToken::new()).await.expect("the child starts");
+        self.introduced(name, duplex).await
+    }
+
+    async fn introduced(&self, name: &str, duplex: FrameDuplex) -> Peer {
+        let options = PeerOptions { clock: self.host.core().drivers.clock.clone(), name: name.to_owned() };
         let peer = Peer::start(duplex, Arc::new(Nobody), options);
         let info = json!({"name": "bench", "version": "1"});
         let within = RequestOptions::within(Duration::from_secs(30));
@@ -159,15 +192,25 @@ impl PeerHandler for Nobody {
     }
 }
 
-fn child() -> [String; 5] {
-    [env!("CARGO_BIN_EXE_greenroom"), "serve", "-c", "benches/child.yaml", "--stdio"].map(str::to_owned)
+/// The child of all stdio benches.
+pub(crate) fn child() -> [String; 5] {
+    serving(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/child.yaml"))
+}
+
+fn serving(config: &str) -> [String; 5] {
+    [env!("CARGO_BIN_EXE_greenroom"), "serve", "-c", config, "--stdio"].map(str::to_owned)
+}
+
+/// A host that publishes the child.
+fn gateway_config() -> String {
+    let [command, args @ ..] = child();
+    format!("publish: {{ mcpServers: [child] }}\nmcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n")
 }
 
 fn config(script: &str) -> String {
-    let [command, args @ ..] = child();
-    let mut text = format!(
-        "mcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n  consent: {{ command: native }}\n  \
-         script: {{ script: {script:?} }}\n  outcomes: {{ script: {SCRIPT:?} }}\n"
+    let mut text = gateway_config();
+    text += &format!(
+        "  consent: {{ command: native }}\n  script: {{ script: {script:?} }}\n  outcomes: {{ script: {SCRIPT:?} }}\n"
     );
     for length in CHAINS {
         let hooks = |target: &str| (0..length).map(|_| target).collect::<Vec<_>>().join(", ");

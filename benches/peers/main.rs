@@ -21,6 +21,10 @@ use serde_json::json;
 
 use greenroom_host::{Bench, CHAINS};
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     // Before any thread is there.
     let v8 = initialise_v8();
@@ -71,9 +75,26 @@ fn stdio(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
     group.bench_function("through_the_router", |bencher| {
         bencher.iter(|| black_box(runtime.block_on(bench.call_tool(&child, "list_agents", json!({})))));
     });
+    let gateway = runtime.block_on(bench.gateway());
+    group.bench_function("gateway_in_process", |bencher| {
+        bencher.iter(|| black_box(runtime.block_on(greenroom_host::direct_call(&gateway))));
+    });
+    let process = runtime.block_on(bench.gateway_process());
+    group.bench_function("gateway_process", |bencher| {
+        bencher.iter(|| black_box(runtime.block_on(greenroom_host::direct_call(&process))));
+    });
+    let (client, mut server) = runtime.block_on(rmcp_pair::connect_child(&greenroom_host::child()));
+    group.bench_function("rmcp_client", |bencher| {
+        bencher.iter(|| black_box(runtime.block_on(rmcp_pair::call_child(&client))));
+    });
     group.finish();
     runtime.block_on(async {
-        direct.close().await;
+        for peer in [direct, gateway, process] {
+            peer.close().await;
+        }
+        // It may have ended already.
+        let _ = client.cancel().await;
+        let _ = server.kill().await;
         bench.end().await;
     });
 }
@@ -114,6 +135,11 @@ fn script_chains(
 fn chain_cases(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
     let bench = Bench::new(Arc::new(greenroom_host::outcomes()));
     let mut group = criterion.benchmark_group("chain_cases");
+    for (number, case) in greenroom_host::CASES.iter().enumerate() {
+        let server = ServerName::new(format!("case{number}"));
+        let arrived = runtime.block_on(bench.try_call(&server, json!({"text": "hello"}))).is_ok();
+        assert_eq!(arrived, greenroom_host::passes(case), "{case}");
+    }
     let mut next = 0;
     group.bench_function("mock", |bencher| {
         bencher.iter(|| {

@@ -16,7 +16,7 @@ struct Row {
     met: fn(f64, f64) -> Option<bool>,
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 11] = [
     Row {
         what: "in-process call, beside rmcp over a duplex",
         ours: "in_process_call/greenroom",
@@ -37,6 +37,27 @@ const ROWS: [Row; 8] = [
         other: Some("stdio_call/direct"),
         aim: "at most 1.15 times",
         met: |ours, other| Some(ours <= 1.15 * other),
+    },
+    Row {
+        what: "gateway in the client's process, beside a direct call",
+        ours: "stdio_call/gateway_in_process",
+        other: Some("stdio_call/direct"),
+        aim: "at most 1.15 times",
+        met: |ours, other| Some(ours <= 1.15 * other),
+    },
+    Row {
+        what: "gateway in a process of its own, beside a direct call",
+        ours: "stdio_call/gateway_process",
+        other: Some("stdio_call/direct"),
+        aim: "",
+        met: |_, _| None,
+    },
+    Row {
+        what: "direct stdio call, beside rmcp's client",
+        ours: "stdio_call/direct",
+        other: Some("stdio_call/rmcp_client"),
+        aim: "",
+        met: |_, _| None,
     },
     Row {
         what: "8 native hooks that consent, beside none",

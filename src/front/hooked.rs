@@ -5,12 +5,12 @@
 
 use greenroom_boundary::trace::HookPhase;
 use greenroom_boundary::{RawJson, SpanId, Tracer};
-use greenroom_wire::RpcError;
+use greenroom_wire::{RpcError, has_doubled_keys};
 use serde_json::{Value, json};
 
 use super::handler::{Front, encode};
 use crate::hooks::{Chain, Exchange, Fields, HookFailure, HookRunner, Message, MutationRecord, NoteMode, Side};
-use crate::router::{self, CallContext, CallError};
+use crate::router::{self, CallContext, CallError, RawParams};
 
 /// Where these hooks look, as traces call it.
 const BOUNDARY: &str = "host";
@@ -18,14 +18,14 @@ const BOUNDARY: &str = "host";
 /// Answers a request of an outside client, with the hooks that look at it; the audit stream has it.
 pub(super) async fn answer(front: Front) -> Result<RawJson, RpcError> {
     let core = front.core.clone();
-    let message = Message::request(&front.call.method, front.call.params.clone());
+    let message = Message::request(front.call.method.clone(), front.call.params.clone());
     let chain = core.router.host_chain(&message);
     let begins = front.call.method == "initialize" && !core.config.host_hooks.session.is_empty();
     if chain.is_empty() && !begins && !core.router.audit().is_on() {
         return front.dispatch().await;
     }
     let cx = front.context();
-    let of = (message.method.as_str(), message.name());
+    let of = (message.method.as_ref(), message.name());
     let entry = core.router.audit().open(&cx, BOUNDARY, of, &message.params);
     let mut record = MutationRecord::at(BOUNDARY);
     record.keep_statuses(entry.is_some());
@@ -80,6 +80,9 @@ impl Looks<'_> {
         let request = exchange.run(&chain.request, Side::Request, message, record).await;
         let request = request.map_err(|failure| front.rpc(&CallError::Hook(failure)))?;
         record.note_sent(&request.params);
+        if !chain.request.is_empty() {
+            front.call.raw = front.call.raw.take().map(RawParams::unambiguous);
+        }
         if request.params != front.call.params {
             front.call.params.clone_from(&request.params);
         }
@@ -133,7 +136,10 @@ impl Looks<'_> {
             .await
             .map_err(|failure: HookFailure| front.rpc(&CallError::Hook(failure)))?;
         if after == before && (record.is_empty() || note == NoteMode::Off || result.is_err()) {
-            return result;
+            return match (result, after.result) {
+                (Ok(raw), Some(value)) if has_doubled_keys(&raw) => encode(&value),
+                (result, _) => result,
+            };
         }
         if after != before {
             record.note_original(before.result.clone().or_else(|| before.error.clone()));

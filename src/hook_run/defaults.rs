@@ -88,7 +88,7 @@ impl Server for EchoServer {
         }
         let params = &request.params;
         let server = &self.0;
-        let answer = match request.method.as_str() {
+        let answer = match &*request.method {
             "tools/call" => {
                 let echo = json!({"mock": server, "tool": params["name"], "arguments": params["arguments"]});
                 json!({"content": [{"type": "text", "text": echo.to_string()}], "structuredContent": echo})

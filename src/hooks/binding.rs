@@ -99,8 +99,13 @@ pub struct Matcher {
 impl Matcher {
     /// Whether it looks at a message of this method and name.
     pub fn matches(&self, method: &str, name: &str) -> bool {
+        self.fits(method, name) && !method::is_fixed(method)
+    }
+
+    /// The same for a method whose messages hooks may see.
+    pub(super) fn fits(&self, method: &str, name: &str) -> bool {
         let fits = |wanted: &Option<String>, text: &str| wanted.as_deref().is_none_or(|pattern| glob(pattern, text));
-        fits(&self.method, method) && fits(&self.name, name) && !method::is_fixed(method)
+        fits(&self.method, method) && fits(&self.name, name)
     }
 }
 

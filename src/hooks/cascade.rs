@@ -5,6 +5,7 @@
 //! word is recorded, never applied. Deliberately no retry: a hook that fails has failed.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use greenroom_boundary::trace::{EventKind, HookMode, HookPhase, HookVerdict};
@@ -21,7 +22,7 @@ use super::subject::{self, Answer, Subject};
 #[async_trait]
 pub trait HookRunner: Send + Sync {
     /// Calls the hook's tool. `Ok(None)`: it returned nothing. A timeout has code `HOOK_TIMEOUT`.
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure>;
+    async fn ask(&self, hook: &HookBinding, question: Arc<Value>) -> Result<Option<Value>, HookFailure>;
 }
 
 /// The exchange that a chain looks at.
@@ -40,6 +41,35 @@ pub struct Exchange<'a> {
     pub boundary: &'a str,
     /// How many hooks deep the call is.
     pub depth: u32,
+}
+
+/// What hooks are asked about the current value, made once for all that look at it. None of them can change it: who wants
+/// to takes a copy.
+#[derive(Default)]
+struct Questions {
+    envelope: Option<Arc<Value>>,
+    plain: Option<Arc<Value>>,
+}
+
+impl Questions {
+    /// The question for a hook of this form; the last one of a chain takes it.
+    fn take<S: Subject>(&mut self, form: HookForm, current: &S, is_last: bool) -> Arc<Value> {
+        let (kept, make): (_, fn(&S) -> Value) = match form {
+            HookForm::Envelope { .. } => (&mut self.envelope, S::question),
+            HookForm::Mutate | HookForm::Validate => (&mut self.plain, S::to_value),
+        };
+        let question = kept.take().unwrap_or_else(|| Arc::new(make(current)));
+        if !is_last {
+            *kept = Some(question.clone());
+        }
+        question
+    }
+}
+
+/// What a hook left of the value.
+enum Step {
+    Same,
+    Changed,
 }
 
 #[derive(Default)]
@@ -72,17 +102,24 @@ impl Exchange<'_> {
         let mut current = value;
         let mut failures = Vec::new();
         let mut value_is_lost = false;
-        for hook in hooks {
+        let mut questions = Questions::default();
+        for (number, hook) in hooks.iter().enumerate() {
             let hook: &HookBinding = hook.borrow();
             if phase == HookPhase::Response && hook.matcher.call_on_error.is_some_and(|wanted| wanted != current.is_error()) {
                 continue;
             }
             if value_is_lost {
-                let method = current.method().to_owned();
-                self.decided(hook, phase, &method, HookVerdict::Skipped, Decision::default(), record);
-            } else if let Err(failure) = self.step(hook, phase, &mut current, record).await {
-                failures.push(failure);
-                value_is_lost = hook.form.is_mutator();
+                self.decided(hook, phase, current.method(), HookVerdict::Skipped, Decision::default(), record);
+                continue;
+            }
+            let question = questions.take(hook.form, &current, number + 1 == hooks.len());
+            match self.step(hook, phase, question, &mut current, record).await {
+                Ok(Step::Same) => {}
+                Ok(Step::Changed) => questions = Questions::default(),
+                Err(failure) => {
+                    failures.push(failure);
+                    value_is_lost = hook.form.is_mutator();
+                }
             }
         }
         HookFailure::first_of(failures).map_or(Ok(current), Err)
@@ -92,50 +129,48 @@ impl Exchange<'_> {
         &self,
         hook: &HookBinding,
         phase: HookPhase,
+        question: Arc<Value>,
         current: &mut S,
         record: &mut MutationRecord,
-    ) -> Result<(), HookFailure> {
+    ) -> Result<Step, HookFailure> {
         let side = if phase == HookPhase::Response { Side::Response } else { Side::Request };
-        let arguments = match hook.form {
-            HookForm::Envelope { .. } => current.question(),
-            HookForm::Mutate | HookForm::Validate => current.to_value(),
-        };
-        let method = current.method().to_owned();
-        let answer = match self.runner.ask(hook, arguments).await {
+        let answer = match self.runner.ask(hook, question).await {
             Ok(value) => subject::read(hook.form, side, current, value),
-            Err(failure) => return self.fail(hook, phase, &method, failure, record),
+            Err(failure) => return self.fail(hook, phase, current.method(), failure, record),
         };
         match answer {
             Answer::Pass => {
-                self.decided(hook, phase, &method, HookVerdict::Unchanged, Decision::default(), record);
-                Ok(())
+                self.decided(hook, phase, current.method(), HookVerdict::Unchanged, Decision::default(), record);
+                Ok(Step::Same)
             }
             Answer::Mutate { value, reason } => {
                 let patch = json!(json_patch::diff(&current.to_value(), &value.to_value()));
+                let mut step = Step::Same;
                 if hook.mode == HookMode::Enforce {
                     match side {
                         Side::Request => record.note_request(&hook.id, reason.clone(), patch.clone()),
                         Side::Response => record.note_response(&hook.id, reason.clone(), patch.clone()),
                     }
                     *current = *value;
+                    step = Step::Changed;
                 }
                 let decision = Decision { patch: Some(patch), reason, code: None };
-                self.decided(hook, phase, &method, HookVerdict::Mutated, decision, record);
-                Ok(())
+                self.decided(hook, phase, current.method(), HookVerdict::Mutated, decision, record);
+                Ok(step)
             }
             Answer::Reject { reason } => {
                 let text = format!("hook {} rejected {}: {reason}", hook.id, told(current));
                 let code = Some("HOOK_REJECTED".to_owned());
                 let decision = Decision { patch: None, reason: Some(reason), code };
-                self.decided(hook, phase, &method, HookVerdict::Rejected, decision, record);
+                self.decided(hook, phase, current.method(), HookVerdict::Rejected, decision, record);
                 match hook.mode {
                     HookMode::Enforce => Err(HookFailure::new("HOOK_REJECTED", text)),
-                    HookMode::Audit => Ok(()),
+                    HookMode::Audit => Ok(Step::Same),
                 }
             }
             Answer::Malformed { message } => {
                 let failure = HookFailure::new("HOOK_MALFORMED", format!("hook {}: {message}", hook.id));
-                self.fail(hook, phase, &method, failure, record)
+                self.fail(hook, phase, current.method(), failure, record)
             }
         }
     }
@@ -147,10 +182,10 @@ impl Exchange<'_> {
         method: &str,
         failure: HookFailure,
         record: &mut MutationRecord,
-    ) -> Result<(), HookFailure> {
+    ) -> Result<Step, HookFailure> {
         let (reason, code) = (Some(failure.message.clone()), Some(failure.code.clone()));
         self.decided(hook, phase, method, failure.verdict(), Decision { patch: None, reason, code }, record);
-        if hook.fail_open || hook.mode == HookMode::Audit { Ok(()) } else { Err(failure) }
+        if hook.fail_open || hook.mode == HookMode::Audit { Ok(Step::Same) } else { Err(failure) }
     }
 
     fn decided(

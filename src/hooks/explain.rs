@@ -94,14 +94,19 @@ impl Call {
         let upstream = match config.servers.get(&server) {
             Some(own) if method == METHOD => upstream_name(own, tool)
                 .ok_or_else(|| ExplainError::Hidden { server: name.to_owned(), tool: tool.to_owned() })?,
-            Some(_) => tool.to_owned(),
-            None if is_agent => tool.to_owned(),
+            Some(_) => tool,
+            None if is_agent => tool,
             None => {
                 let names = config.servers.keys().map(ServerName::as_str).chain(config.agents.keys().map(|id| id.as_str()));
                 return Err(ExplainError::Server { name: name.to_owned(), hint: did_you_mean(nearest(name, names)) });
             }
         };
-        Ok(Self { place: Place::Server(server), method: method.to_owned(), tool: tool.to_owned(), upstream })
+        Ok(Self {
+            place: Place::Server(server),
+            method: method.to_owned(),
+            tool: tool.to_owned(),
+            upstream: upstream.to_owned(),
+        })
     }
 
     /// A message of an outside client.

@@ -3,7 +3,9 @@
 //! Invariant: a message that is not marked as mutated changes nothing, and what replaces one is still a message of its
 //! method. Deliberately no partial merge: a mutated message replaces the current one whole.
 
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
 
 use super::binding::Side;
 use super::subject::{Subject, keep_digits};
@@ -12,7 +14,7 @@ use super::subject::{Subject, keep_digits};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// `tools/call`, …
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Parameters of the request, on both sides.
     pub params: Value,
     /// The result, on the response side.
@@ -23,36 +25,36 @@ pub struct Message {
 
 impl Message {
     /// A request.
-    pub fn request(method: &str, params: Value) -> Self {
-        Self { method: method.to_owned(), params, result: None, error: None }
+    pub fn request(method: impl Into<Cow<'static, str>>, params: Value) -> Self {
+        Self { method: method.into(), params, result: None, error: None }
     }
 
     /// As JSON.
     pub fn to_value(&self) -> Value {
-        let mut value = json!({"jsonrpc": "2.0", "method": self.method});
-        if !self.params.is_null() {
-            value["params"] = self.params.clone();
-        }
-        for (key, part) in [("result", &self.result), ("error", &self.error)] {
+        let mut fields = Map::with_capacity(5);
+        fields.insert("jsonrpc".to_owned(), "2.0".into());
+        fields.insert("method".to_owned(), self.method.as_ref().into());
+        let params = Some(&self.params).filter(|params| !params.is_null());
+        for (key, part) in [("params", params), ("result", self.result.as_ref()), ("error", self.error.as_ref())] {
             if let Some(part) = part {
-                value[key] = part.clone();
+                fields.insert(key.to_owned(), part.clone());
             }
         }
-        value
+        Value::Object(fields)
     }
 
     /// What `name=` of a key is held against: the tool's or prompt's name, the resource's URI, else nothing.
     pub fn name(&self) -> &str {
-        let at = match self.method.as_str() {
-            "completion/complete" => ["/ref/name", "/ref/uri"],
-            _ => ["/name", "/uri"],
+        let about = match self.method.as_ref() {
+            "completion/complete" => self.params.get("ref"),
+            _ => Some(&self.params),
         };
-        at.iter().find_map(|path| self.params.pointer(path)?.as_str()).unwrap_or_default()
+        about.and_then(|about| ["name", "uri"].iter().find_map(|key| about.get(key)?.as_str())).unwrap_or_default()
     }
 
     /// Whether it is still a message of its method.
     fn check(&self) -> Result<(), String> {
-        let field = match self.method.as_str() {
+        let field = match self.method.as_ref() {
             "tools/call" | "prompts/get" => "name",
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
             _ => return Ok(()),
@@ -85,7 +87,13 @@ impl Subject for Message {
     }
 
     fn question(&self) -> Value {
-        json!({"accept": true, "mutated": false, "message": self.to_value(), "reason": ""})
+        // `json!` would copy the message once more.
+        let mut fields = Map::with_capacity(4);
+        fields.insert("accept".to_owned(), true.into());
+        fields.insert("mutated".to_owned(), false.into());
+        fields.insert("message".to_owned(), self.to_value());
+        fields.insert("reason".to_owned(), "".into());
+        Value::Object(fields)
     }
 
     fn asked_for(&self, side: Side, answer: &Map<String, Value>) -> Result<Option<Self>, String> {

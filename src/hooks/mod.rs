@@ -26,4 +26,4 @@ pub use message::Message;
 pub use record::{HookStatus, MUTATIONS_KEY, MutationRecord, NoteMode};
 pub(crate) use record::{notes, without_notes};
 pub(crate) use table::in_order;
-pub use table::{Chain, HookTable};
+pub use table::{Chain, HookTable, OwnHooks};

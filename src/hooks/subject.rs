@@ -70,10 +70,9 @@ pub(super) fn read<S: Subject>(form: HookForm, side: Side, current: &S, value: O
 }
 
 fn read_envelope<S: Subject>(may_mutate: bool, side: Side, current: &S, answer: &Map<String, Value>) -> Answer<S> {
-    let reason = reason_of(answer);
     match answer.get("accept") {
         Some(Value::Bool(true)) => {}
-        Some(Value::Bool(false)) => return Answer::Reject { reason: reason.unwrap_or_default() },
+        Some(Value::Bool(false)) => return Answer::Reject { reason: reason_of(answer).unwrap_or_default() },
         None if may_mutate => {}
         None => return malformed("a validator (`!mutate:`) must return `accept`"),
         Some(_) => return malformed("`accept` must be a boolean"),
@@ -83,6 +82,7 @@ fn read_envelope<S: Subject>(may_mutate: bool, side: Side, current: &S, answer: 
         None | Some(Value::Bool(true)) => {}
         Some(_) => return malformed("`mutated` must be a boolean"),
     }
+    let reason = reason_of(answer);
     match current.asked_for(side, answer) {
         Ok(None) => Answer::Pass,
         // What a validator may not change at all is a refusal, well written or not.

@@ -9,16 +9,59 @@ use std::sync::Arc;
 use greenroom_boundary::ServerName;
 
 use super::binding::{HookBinding, Side};
+use super::method;
 use crate::config::{HookDeclaration, HostConfig};
 
 /// The handshake of a server: only a key that names it looks at it, no pattern.
 const HANDSHAKE: &str = "initialize";
 
+/// The message hooks of one server, or of the host, in running order.
+#[derive(Clone, Debug, Default)]
+pub struct OwnHooks(Arc<[Arc<HookBinding>]>);
+
+impl OwnHooks {
+    /// Whether there are none, whatever the message.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The chain of a message to or from this server; hooks named in `running` are left out, as a hook does not set itself
+    /// off.
+    pub(crate) fn chain(&self, method: &str, name: &str, running: &[String]) -> Chain {
+        let mut chain = self.matching(method, name, running);
+        if method == HANDSHAKE {
+            // A hook that is written for calls would else refuse the whole connection.
+            let names_it = |hook: &Arc<HookBinding>| hook.matcher.method.as_deref() == Some(HANDSHAKE);
+            chain.request.retain(names_it);
+            chain.response.retain(names_it);
+        }
+        chain
+    }
+
+    fn matching(&self, method: &str, name: &str, running: &[String]) -> Chain {
+        let mut chain = Chain::default();
+        if self.is_empty() || method::is_fixed(method) {
+            return chain;
+        }
+        for hook in self.0.iter().filter(|hook| hook.matcher.fits(method, name) && !running.contains(&hook.id)) {
+            let side = match hook.side {
+                Side::Request => &mut chain.request,
+                Side::Response => &mut chain.response,
+            };
+            if side.is_empty() {
+                side.reserve(self.0.len());
+            }
+            side.push(hook.clone());
+        }
+        chain
+    }
+}
+
 /// All message hooks, by server and for the host, each list in running order.
 #[derive(Clone, Debug, Default)]
 pub struct HookTable {
-    servers: BTreeMap<ServerName, Vec<Arc<HookBinding>>>,
-    host: Vec<Arc<HookBinding>>,
+    servers: BTreeMap<ServerName, OwnHooks>,
+    host: OwnHooks,
 }
 
 /// The hooks of one call, captured when it is issued.
@@ -35,16 +78,6 @@ impl Chain {
     pub fn is_empty(&self) -> bool {
         self.request.is_empty() && self.response.is_empty()
     }
-
-    fn of(hooks: &[Arc<HookBinding>], method: &str, name: &str, running: &[String]) -> Self {
-        let matching = |side: Side| {
-            let wanted = |hook: &&Arc<HookBinding>| {
-                hook.side == side && hook.matcher.matches(method, name) && !running.contains(&hook.id)
-            };
-            hooks.iter().filter(wanted).cloned().collect()
-        };
-        Self { request: matching(Side::Request), response: matching(Side::Response) }
-    }
 }
 
 impl HookTable {
@@ -55,7 +88,7 @@ impl HookTable {
             by_server.entry(declaration.server.clone()).or_default().push(declaration.binding.clone());
         }
         let servers = by_server.into_iter().map(|(server, hooks)| (server, shared(hooks))).collect();
-        Self { servers, host: Vec::new() }
+        Self { servers, host: OwnHooks::default() }
     }
 
     /// The whole table of a config.
@@ -73,28 +106,23 @@ impl HookTable {
     /// The chain of a message to or from `server`; hooks named in `running` are left out, as a hook does not set itself
     /// off.
     pub fn chain(&self, server: &ServerName, method: &str, name: &str, running: &[String]) -> Chain {
-        let Some(hooks) = self.servers.get(server) else {
-            return Chain::default();
-        };
-        let mut chain = Chain::of(hooks, method, name, running);
-        if method == HANDSHAKE {
-            // A hook that is written for calls would else refuse the whole connection.
-            let names_it = |hook: &Arc<HookBinding>| hook.matcher.method.as_deref() == Some(HANDSHAKE);
-            chain.request.retain(names_it);
-            chain.response.retain(names_it);
-        }
-        chain
+        self.servers.get(server).map(|hooks| hooks.chain(method, name, running)).unwrap_or_default()
     }
 
     /// The chain of a message of an outside client.
     pub fn host_chain(&self, method: &str, name: &str) -> Chain {
-        Chain::of(&self.host, method, name, &[])
+        self.host.matching(method, name, &[])
+    }
+
+    /// The hooks of one server, for who looks them up once.
+    pub(crate) fn of_server(&self, server: &ServerName) -> OwnHooks {
+        self.servers.get(server).cloned().unwrap_or_default()
     }
 }
 
 /// Hooks in the order in which they run, ready to be captured by many calls.
-fn shared(hooks: Vec<HookBinding>) -> Vec<Arc<HookBinding>> {
-    in_order(hooks).into_iter().map(Arc::new).collect()
+fn shared(hooks: Vec<HookBinding>) -> OwnHooks {
+    OwnHooks(in_order(hooks).into_iter().map(Arc::new).collect())
 }
 
 /// Hooks in the order in which they run.

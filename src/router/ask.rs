@@ -3,6 +3,8 @@
 //! Invariant: a hook that gave no readable answer has failed; it never passes for one that had nothing to say. Deliberately
 //! no verdicts: the cascade reads the answer.
 
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,11 +22,11 @@ pub(super) struct RouterHooks<'a> {
 
 #[async_trait]
 impl HookRunner for RouterHooks<'_> {
-    async fn ask(&self, hook: &HookBinding, arguments: Value) -> Result<Option<Value>, HookFailure> {
+    async fn ask(&self, hook: &HookBinding, question: Arc<Value>) -> Result<Option<Value>, HookFailure> {
         let cx = self.cx.for_hook(&hook.id, hook.timeout);
         let clock = &self.router.drivers().clock;
-        let call = self.router.call(&cx, &hook.target.server, hook.target.tool.as_str(), arguments);
-        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), Box::pin(call)).await {
+        let call = pin!(self.router.call_shared(&cx, &hook.target.server, hook.target.tool.as_str(), question));
+        let output = match timeout_at(clock.as_ref(), clock.now().after(hook.timeout), call).await {
             Ok(Ok(output)) => output,
             Ok(Err(CallError::Timeout { .. })) | Err(_) => return Err(timed_out(hook, hook.timeout)),
             Ok(Err(error)) => {
@@ -35,15 +37,15 @@ impl HookRunner for RouterHooks<'_> {
             let text = output.value.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no message");
             return Err(HookFailure::new("HOOK_ERROR", format!("hook {} failed: {text}", hook.id)));
         }
-        if output.value.is_null() || is_broken_json(&output.value) {
-            return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
-        }
         let mut value = output.value;
         // Taken, not copied: nobody else sees this result.
-        match value.get_mut("structuredContent").map(Value::take).filter(|structured| !structured.is_null()) {
-            Some(structured) => Ok(Some(structured)),
-            None => Ok(structured(&value).or_else(|| other_json(&value))),
+        if let Some(structured) = value.get_mut("structuredContent").map(Value::take).filter(|given| !given.is_null()) {
+            return Ok(Some(structured));
         }
+        if value.is_null() || is_broken_json(&value) {
+            return Err(HookFailure::new("HOOK_MALFORMED", format!("hook {} gave an answer that cannot be read", hook.id)));
+        }
+        Ok(structured(&value).or_else(|| other_json(&value)))
     }
 }
 
@@ -53,9 +55,7 @@ fn is_broken_json(result: &Value) -> bool {
         [only] => only.get("text").and_then(Value::as_str).unwrap_or_default(),
         _ => "",
     };
-    text.trim_start().starts_with('{')
-        && result.get("structuredContent").is_none_or(Value::is_null)
-        && serde_json::from_str::<Value>(text).is_err()
+    text.trim_start().starts_with('{') && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// JSON text that is no object: a hook's answer of a wrong type. Prose and `null` are no answer (nanobot §8).

@@ -3,20 +3,22 @@
 //! Invariant: resolve, hook, send, hook, record, in this order, for every server. An exchange that left has exactly one
 //! request event and one response event. Deliberately no retries: callers that may repeat decide that.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
+use greenroom_wire::has_doubled_keys;
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
 use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
-use super::slots::{Factory, Slot};
+use super::slots::{Factory, Instance, Slot};
 use super::{
-    Answered, CallContext, CallError, CallLimits, OpenExchange, Output, RawParams, Sent, Server, ServerRequest, ServerState,
+    Answered, CallContext, CallError, CallLimits, OpenExchange, Output, Params, RawParams, Sent, ServerRequest, ServerState,
     nearest, tools,
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
@@ -31,7 +33,9 @@ const CAP_FACTOR: u32 = 4;
 
 /// The one dispatcher of a host.
 pub struct Router {
-    pub(super) slots: BTreeMap<ServerName, Slot>,
+    pub(super) slots: BTreeMap<ServerName, Arc<Slot>>,
+    /// The same, for looking one up at each call.
+    by_name: HashMap<ServerName, Arc<Slot>>,
     pub(super) hooks: HookTable,
     policy: HostPolicy,
     audit: AuditLog,
@@ -48,13 +52,16 @@ impl Router {
     ) -> Self {
         // A connection speaks the revision that it was made with.
         let before = before.filter(|before| before.policy.spec == config.policy.spec);
+        let hooks = HookTable::of(config);
         let slot = |(name, config, factory): (ServerName, ServerConfig, Factory)| {
-            let was = before.and_then(|before| before.slots.get(&name));
-            (name, Slot::new(config, factory, was))
+            let was = before.and_then(|before| before.slots.get(&name)).map(Arc::as_ref);
+            let own = hooks.of_server(&name);
+            (name, Arc::new(Slot::new(config, own, factory, was)))
         };
-        let slots = factories.into_iter().map(slot).collect();
+        let slots: BTreeMap<_, _> = factories.into_iter().map(slot).collect();
+        let by_name = slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect();
         let audit = AuditLog::new(config.audit.as_ref(), &drivers);
-        Self { slots, hooks: HookTable::of(config), policy: config.policy.clone(), audit, drivers }
+        Self { slots, by_name, hooks, policy: config.policy.clone(), audit, drivers }
     }
 
     pub(super) fn drivers(&self) -> &Drivers {
@@ -71,7 +78,7 @@ impl Router {
     }
 
     pub(super) fn slot(&self, name: &ServerName) -> Result<&Slot, CallError> {
-        self.slots.get(name).ok_or_else(|| {
+        self.by_name.get(name).map(Arc::as_ref).ok_or_else(|| {
             let hint = nearest(name.as_str(), self.slots.keys().map(ServerName::as_str));
             CallError::UnknownServer { name: name.to_string(), hint: did_you_mean(hint) }
         })
@@ -84,12 +91,17 @@ impl Router {
         message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
+        let slot = self.slot(server)?;
+        let instance = Self::entered(cx, slot)?;
+        self.pass(cx, server, (slot, &instance), message, raw).await
+    }
+
+    /// What stands for a server that is about to be asked.
+    pub(super) fn entered(cx: &CallContext, slot: &Slot) -> Result<Arc<Instance>, CallError> {
         if cx.hooks.len() > MAX_HOOK_DEPTH {
             return Err(CallError::HookDepth { depth: cx.hooks.len(), path: cx.hooks.join(" > ") });
         }
-        let slot = self.slot(server)?;
-        let handle = slot.instance(&cx.root)?.server;
-        self.pass(cx, server, (slot, &handle), message, raw).await
+        slot.instance(&cx.root)
     }
 
     /// Carries a message to a server, past its hooks.
@@ -97,22 +109,26 @@ impl Router {
         &self,
         cx: &CallContext,
         server: &ServerName,
-        (slot, handle): (&Slot, &Arc<dyn Server>),
+        to: (&Slot, &Instance),
         message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
-        let chain = self.hooks.chain(server, &message.method, message.name(), &cx.hooks);
         let span = self.drivers.tracer.span();
-        let of = (message.method.as_str(), message.name());
+        if to.0.hooks.is_empty() && !self.audit.is_on() {
+            return self.send(cx, to, span, message, raw).await;
+        }
+        let chain = to.0.hooks.chain(&message.method, message.name(), &cx.hooks);
         // A handshake is nobody's call; what hooks say to it is written down all the same.
         let is_audited = !(chain.is_empty() && message.method == HANDSHAKE);
-        let entry = if is_audited { self.audit.open(cx, &handle.boundary(), of, &message.params) } else { None };
+        let of = (message.method.as_ref(), message.name());
+        let entry = if is_audited { self.audit.open(cx, &to.1.boundary, of, &message.params) } else { None };
         let mut record = MutationRecord::default();
         record.keep_statuses(entry.is_some());
         let result = if chain.is_empty() {
-            self.send(cx, (slot, handle), span, message, raw).await
+            self.send(cx, to, span, message, raw).await
         } else {
-            self.hooked(cx, (server, slot, handle), span, &chain, (message, raw), &mut record).await
+            // On its own, so that a call without hooks does not carry the space for it along.
+            Box::pin(self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record)).await
         };
         if let Some(entry) = entry {
             let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
@@ -124,13 +140,14 @@ impl Router {
     async fn hooked(
         &self,
         cx: &CallContext,
-        (name, slot, server): (&ServerName, &Slot, &Arc<dyn Server>),
+        (name, slot, instance): (&ServerName, &Slot, &Instance),
         span: SpanId,
         chain: &Chain,
         (message, raw_params): (Message, Option<RawParams>),
         record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
-        let boundary = server.boundary();
+        let raw_params = raw_params.map(RawParams::unambiguous);
+        let boundary = instance.boundary.as_str();
         let runner = RouterHooks { router: self, cx };
         let exchange = Exchange {
             runner: &runner,
@@ -138,32 +155,32 @@ impl Router {
             scope: &cx.scope,
             agent: cx.agent.as_ref(),
             span,
-            boundary: &boundary,
+            boundary,
             depth: cx.hook_depth(),
         };
         let asked = subject(&message).to_owned();
         let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
         record.note_sent(&message.params);
-        reachable(&slot.config, &boundary, &message)?;
+        reachable(&slot.config, boundary, &message)?;
         if subject(&message) != asked {
             // A hook may send the caller elsewhere, but not where the caller may not go.
             let other = subject(&message);
             permitted(cx, name, &[&tools::shown_name(&slot.config, other), other])?;
         }
         if chain.response.is_empty() {
-            let answer = self.send(cx, (slot, server), span, message, raw_params).await;
-            return answer.and_then(|output| recorded(output, record, self.policy.note, &boundary));
+            let answer = self.send(cx, (slot, instance), span, message, raw_params).await;
+            return answer.and_then(|output| recorded(output, record, self.policy.note, boundary));
         }
         let mut response = message.clone();
-        let answer = self.send(cx, (slot, server), span, message, raw_params).await;
+        let answer = self.send(cx, (slot, instance), span, message, raw_params).await;
         let mut failure = None;
         let mut raw = None;
         match answer {
             // Bytes that no hook can look at do not go past the hooks.
-            Ok(output) if output.value.is_null() => return Err(unreadable(&boundary)),
+            Ok(output) if output.value.is_null() => return Err(unreadable(boundary)),
             Ok(output) => {
                 response.result = Some(output.value);
-                raw = output.raw;
+                raw = output.raw.filter(|raw| !has_doubled_keys(raw));
             }
             // A transport error has no answer that a hook could look at (nanobot).
             Err(error @ (CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Cancelled { .. })) => {
@@ -179,33 +196,59 @@ impl Router {
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => {
-                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, &boundary)
-                }
+                (None, value) => recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, boundary),
             };
         }
         record.note_original(before.result.or(before.error));
         match (after.result, after.error) {
-            (Some(value), _) => recorded(value.into(), record, self.policy.note, &boundary),
-            (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
+            (Some(value), _) => recorded(value.into(), record, self.policy.note, boundary),
+            (None, error) => Err(CallError::Rpc { server: boundary.to_owned(), error: rpc_error(error.as_ref()) }),
         }
     }
 
     async fn send(
         &self,
         cx: &CallContext,
-        (slot, server): (&Slot, &Arc<dyn Server>),
+        (slot, instance): (&Slot, &Instance),
+        span: SpanId,
+        message: Message,
+        raw: Option<RawParams>,
+    ) -> Result<Output, CallError> {
+        if self.drivers.tracer.enabled() {
+            return Box::pin(self.send_traced(cx, (slot, instance), span, message, raw)).await;
+        }
+        self.deliver(cx, (slot, instance), span, (message.method, message.params.into(), raw)).await
+    }
+
+    /// Whether nobody looks at what is said to a server: no hook, no audit, no trace, and the server is in this process.
+    pub(super) fn is_private(&self, slot: &Slot) -> bool {
+        slot.hooks.is_empty() && !slot.is_external() && !self.audit.is_on() && !self.drivers.tracer.enabled()
+    }
+
+    /// Asks a server, and tells nobody.
+    pub(super) fn deliver(
+        &self,
+        cx: &CallContext,
+        (slot, instance): (&Slot, &Instance),
+        span: SpanId,
+        (method, params, raw): (Cow<'static, str>, Params, Option<RawParams>),
+    ) -> impl Future<Output = Result<Output, CallError>> + Send {
+        let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
+        let request = ServerRequest { method, params, raw, limits, sent: Box::new(|| {}), answered: None };
+        let server = instance.server.clone();
+        async move { server.request(&inner, request).await }
+    }
+
+    async fn send_traced(
+        &self,
+        cx: &CallContext,
+        (slot, instance): (&Slot, &Instance),
         span: SpanId,
         message: Message,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
-        if !self.drivers.tracer.enabled() {
-            let sent = Box::new(|| {});
-            let request = ServerRequest { method: message.method, params: message.params, raw, limits, sent, answered: None };
-            return server.request(&inner, request).await;
-        }
-        let boundary = server.boundary();
+        let boundary = instance.boundary.clone();
         let left = Arc::new(AtomicBool::new(false));
         let sent = self.sent(cx, &boundary, span, &message, left.clone());
         let open = Arc::new(OpenExchange {
@@ -214,14 +257,14 @@ impl Router {
             agent: cx.agent.clone(),
             span,
             boundary,
-            method: message.method.clone(),
+            method: message.method.to_string(),
             left,
         });
         let arrived = open.clone();
         let answered: Answered = Box::new(move |result| close(&arrived, result));
-        let (method, params) = (message.method, message.params);
+        let (method, params) = (message.method, message.params.into());
         let request = ServerRequest { method, params, raw, limits, sent, answered: Some(answered) };
-        let result = server.request(&inner, request).await;
+        let result = instance.server.request(&inner, request).await;
         close(&open, result.as_ref().map(|output| &output.value));
         result
     }
@@ -240,7 +283,7 @@ impl Router {
             span,
             parent: cx.parent,
             boundary: boundary.to_owned(),
-            method: message.method.clone(),
+            method: message.method.to_string(),
             tool_call: cx.tool_call.clone(),
             body: json!({"params": told_params(&message.method, &message.params)}),
         };
@@ -273,7 +316,7 @@ impl Router {
 
     /// Connections open to external servers.
     pub fn open_connections(&self) -> usize {
-        self.slots.values().flat_map(Slot::instances).map(|instance| instance.server.open_connections()).sum()
+        self.slots.values().flat_map(|slot| slot.instances()).map(|instance| instance.server.open_connections()).sum()
     }
 
     /// Instances of external servers: one for each session tree that uses one.
@@ -306,7 +349,7 @@ impl Router {
 
     /// Closes every server.
     pub async fn close(&self) {
-        for instance in self.slots.values().flat_map(Slot::instances) {
+        for instance in self.slots.values().flat_map(|slot| slot.instances()) {
             instance.server.close().await;
         }
         self.audit.close().await;
@@ -331,7 +374,7 @@ fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result
     Err(CallError::UnknownTool { server: boundary.to_owned(), tool: tool.to_owned(), hint })
 }
 
-fn unreadable(boundary: &str) -> CallError {
+pub(super) fn unreadable(boundary: &str) -> CallError {
     let message = format!("{boundary} answered with a result that hooks cannot read, so it is held back");
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }

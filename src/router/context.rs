@@ -1,8 +1,9 @@
 //! Who calls: the path, limits and session that travel with a call.
 //!
-//! Invariant: a child context never outlives its parent's cancellation, and its scope is below its parent's.
-//! Deliberately no global state.
+//! Invariant: a child context never outlives its parent's cancellation, and its scope is below its parent's. A copy shares
+//! what most steps leave alone until one changes it. Deliberately no global state.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,27 +57,19 @@ pub type ProgressSink = Arc<dyn Fn(&ProgressUpdate) + Send + Sync>;
 /// Most pieces of configured code that may be running inside each other.
 const MAX_CODE_DEPTH: usize = 8;
 
-/// The context of a call. Cheap to clone.
+/// What most steps of a call leave as it is.
 #[derive(Clone)]
-pub struct CallContext {
+pub struct Caller {
     /// The causal path of the caller.
     pub scope: Scope,
     /// The agent that calls.
     pub agent: Option<AgentId>,
-    /// The span that the call is part of.
-    pub parent: Option<SpanId>,
     /// Ends the call.
     pub cancel: CancellationToken,
-    /// The model's id of the tool call that this call answers.
-    pub tool_call: Option<String>,
     /// The agents that delegated to each other to get here, outermost first, the current one last.
     pub delegation: Vec<AgentId>,
-    /// The hooks that are running, outermost first.
-    pub hooks: Vec<String>,
     /// The configured code that is running: script servers and expressions, outermost first.
     pub code: Vec<String>,
-    /// What the agent that calls may do; none for what is not an agent's doing.
-    pub permissions: Option<Arc<Permissions>>,
     /// The session tree that the call belongs to.
     pub root: Arc<RootSession>,
     /// The conversation's state.
@@ -85,16 +78,45 @@ pub struct CallContext {
     pub tree: Arc<TurnTree>,
     /// Request metadata, seen by hooks as `ctx.metadata`.
     pub metadata: Map<String, Value>,
+    /// The servers whose handshake this call is part of.
+    pub connecting: Vec<ServerName>,
+}
+
+/// The context of a call. Cheap to clone: the [`Caller`], whose fields it has as its own, is copied when one is written.
+#[derive(Clone)]
+pub struct CallContext {
+    /// Who calls.
+    pub caller: Arc<Caller>,
+    /// The span that the call is part of.
+    pub parent: Option<SpanId>,
+    /// The model's id of the tool call that this call answers.
+    pub tool_call: Option<String>,
+    /// The hooks that are running, outermost first.
+    pub hooks: Arc<[String]>,
+    /// What the agent that calls may do; none for what is not an agent's doing.
+    pub permissions: Option<Arc<Permissions>>,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
     /// Deadline of the call, if not the policy's; progress does not extend it.
     pub timeout: Option<Duration>,
-    /// The servers whose handshake this call is part of.
-    pub connecting: Vec<ServerName>,
     /// Whether the caller wants a value: a result that is one JSON text then counts as structured.
     pub wants_structure: bool,
     /// Whether the call asks a hook: what it hands over is the host's message, not a caller's arguments.
     pub asks_hook: bool,
+}
+
+impl Deref for CallContext {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+impl DerefMut for CallContext {
+    fn deref_mut(&mut self) -> &mut Caller {
+        Arc::make_mut(&mut self.caller)
+    }
 }
 
 impl CallContext {
@@ -106,23 +128,26 @@ impl CallContext {
         tree: Arc<TurnTree>,
         cancel: CancellationToken,
     ) -> Self {
-        Self {
+        let caller = Caller {
             scope,
             agent: None,
-            parent: None,
             cancel,
-            tool_call: None,
             delegation: Vec::new(),
-            hooks: Vec::new(),
             code: Vec::new(),
-            permissions: None,
             root,
             session,
             tree,
             metadata: Map::new(),
+            connecting: Vec::new(),
+        };
+        Self {
+            caller: Arc::new(caller),
+            parent: None,
+            tool_call: None,
+            hooks: Arc::default(),
+            permissions: None,
             progress: None,
             timeout: None,
-            connecting: Vec::new(),
             wants_structure: false,
             asks_hook: false,
         }
@@ -137,7 +162,9 @@ impl CallContext {
     /// The context of a call inside `span`.
     #[must_use]
     pub fn within(&self, span: SpanId) -> Self {
-        Self { parent: Some(span), cancel: self.cancel.child_token(), wants_structure: false, ..self.clone() }
+        let mut child = self.inside(span);
+        child.cancel = self.cancel.child_token();
+        child
     }
 
     /// The context of configured code called `name`; refused if it calls itself without end.
@@ -156,15 +183,17 @@ impl CallContext {
     /// The context in which hook `id` is asked: hooks are the operator's, so no agent's permissions bind them.
     #[must_use]
     pub fn for_hook(&self, id: &str, timeout: Duration) -> Self {
-        let mut child = self.clone();
-        child.hooks.push(id.to_owned());
-        child.permissions = None;
-        child.tool_call = None;
-        child.progress = None;
-        child.timeout = Some(timeout);
-        child.wants_structure = false;
-        child.asks_hook = true;
-        child
+        Self {
+            caller: self.caller.clone(),
+            parent: self.parent,
+            tool_call: None,
+            hooks: self.hooks.iter().cloned().chain([id.to_owned()]).collect(),
+            permissions: None,
+            progress: None,
+            timeout: Some(timeout),
+            wants_structure: false,
+            asks_hook: true,
+        }
     }
 
     /// How many hooks deep the call is.

@@ -166,7 +166,7 @@ impl Link {
     fn opened(self: Arc<Self>, cx: &CallContext) -> impl Future<Output = Result<Connection, CallError>> + Send + 'static {
         let mut cx = cx.clone();
         cx.cancel = self.closing.child_token();
-        cx.hooks.clear();
+        cx.hooks = Arc::default();
         cx.timeout = None;
         cx.progress = None;
         cx.tool_call = None;

@@ -15,7 +15,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::external::{call_error, on_answer};
-use super::slots::Slot;
+use super::slots::{Instance, Slot};
 use super::{CallContext, CallError, Output, Router, Server, ServerRequest};
 use crate::hooks::Message;
 
@@ -44,7 +44,7 @@ impl Server for Newcomer {
     }
 
     async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
-        let params = to_raw_value(&request.params).map_err(|error| encoding(&error))?;
+        let params = to_raw_value(&*request.params).map_err(|error| encoding(&error))?;
         let limit = request.limits.timeout;
         let mut options = RequestOptions::within(limit);
         let sent = request.sent;
@@ -66,9 +66,8 @@ impl Router {
         params: Value,
     ) -> Result<Introduced, CallError> {
         let slot = self.slot(name)?;
-        let boundary = format!("mcp.{name}");
-        let newcomer: Arc<dyn Server> =
-            Arc::new(Newcomer { boundary: boundary.clone(), name: name.clone(), peer: peer.clone() });
+        let newcomer = Newcomer { boundary: format!("mcp.{name}"), name: name.clone(), peer: peer.clone() };
+        let newcomer = Instance::of(Arc::new(newcomer));
         let message = Message::request(HANDSHAKE, params);
         let output = self.pass(cx, name, (slot, &newcomer), message, None).await.map_err(|error| failed(name, error))?;
         let raw = match output.raw {
@@ -83,7 +82,7 @@ impl Router {
     }
 
     /// Tells a server that has just been connected what the client of its session has asked for before.
-    async fn restore(&self, cx: &CallContext, name: &ServerName, to: (&Slot, &Arc<dyn Server>), capabilities: &Value) {
+    async fn restore(&self, cx: &CallContext, name: &ServerName, to: (&Slot, &Instance), capabilities: &Value) {
         let mut cx = cx.clone();
         cx.timeout = Some(RESTORE_TIMEOUT);
         let level = cx.root.log_level().filter(|_| capabilities.get("logging").is_some());
@@ -92,7 +91,7 @@ impl Router {
         for (method, params) in level.into_iter().chain(subscribed) {
             if let Err(error) = self.pass(&cx, name, to, Message::request(method, params), None).await {
                 let body = json!({"method": method, "error": error.to_string()});
-                let event = EventKind::Warning { boundary: to.1.boundary(), method: "not_restored".to_owned(), body };
+                let event = EventKind::Warning { boundary: to.1.boundary.clone(), method: "not_restored".to_owned(), body };
                 self.drivers().tracer.emit(&cx.scope, cx.agent.as_ref(), event);
             }
         }

@@ -227,7 +227,7 @@ impl Router {
             // Nothing leaves the host and nobody looks at it, so there is nothing to trace.
             let request = ServerRequest {
                 method: message.method,
-                params: message.params,
+                params: message.params.into(),
                 raw: None,
                 limits: self.limits(cx, slot),
                 sent: Box::new(|| {}),
@@ -243,11 +243,11 @@ impl Router {
 
     fn too_late(&self, instance: &Instance, list: ListMethod) -> CallError {
         let limit_ms = u64::try_from(self.policy().list_timeout.as_millis()).unwrap_or(u64::MAX);
-        CallError::Timeout { server: instance.server.boundary(), method: list.method().to_owned(), limit_ms }
+        CallError::Timeout { server: instance.boundary.clone(), method: list.method().to_owned(), limit_ms }
     }
 
     fn warn_of_list(&self, cx: &CallContext, instance: &Instance, code: &str, body: Value) {
-        let event = EventKind::Warning { boundary: instance.server.boundary(), method: code.to_owned(), body };
+        let event = EventKind::Warning { boundary: instance.boundary.clone(), method: code.to_owned(), body };
         self.drivers().tracer.emit(&cx.scope, cx.agent.as_ref(), event);
     }
 }

@@ -3,17 +3,54 @@
 //! Invariant: a caller's params reach the server whole, unknown fields and `_meta` included; only names are put in.
 //! Deliberately no lists: those are read page by page, in `lists.rs`.
 
+use std::sync::Arc;
+
 use greenroom_boundary::ServerName;
 use serde_json::{Value, json};
 
+use super::params::call_params;
 use super::permitted::permitted;
-use super::{CallContext, CallError, ListMethod, Output, RawParams, Router, did_you_mean, nearest, structured, tools};
+use super::{CallContext, CallError, ListMethod, Output, Params, RawParams, Router, did_you_mean, nearest, structured, tools};
 use crate::hooks::Message;
+
+const METHOD: &str = "tools/call";
+
+/// What a tool is called with.
+enum Given {
+    /// Arguments alone.
+    Arguments(Arc<Value>),
+    /// Whole parameters, whatever name is in them.
+    Params(Value),
+}
+
+impl Given {
+    /// The parameters with the tool's name at the server in them.
+    fn params(self, upstream: &str) -> Value {
+        match self {
+            Self::Arguments(arguments) => call_params(upstream, Arc::unwrap_or_clone(arguments)),
+            Self::Params(mut params) => {
+                params["name"] = upstream.into();
+                params
+            }
+        }
+    }
+}
 
 impl Router {
     /// Calls a tool, by the name that `list_tools` shows.
     pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
-        self.forward(cx, server, tool, json!({"name": tool, "arguments": arguments}), None).await
+        self.call_shared(cx, server, tool, Arc::new(arguments)).await
+    }
+
+    /// The same with arguments that others may be reading.
+    pub(super) async fn call_shared(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        tool: &str,
+        arguments: Arc<Value>,
+    ) -> Result<Output, CallError> {
+        self.call_with(cx, server, tool, Given::Arguments(arguments), None).await
     }
 
     /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
@@ -23,19 +60,38 @@ impl Router {
         cx: &CallContext,
         server: &ServerName,
         tool: &str,
-        mut params: Value,
+        params: Value,
+        raw: Option<RawParams>,
+    ) -> Result<Output, CallError> {
+        self.call_with(cx, server, tool, Given::Params(params), raw).await
+    }
+
+    async fn call_with(
+        &self,
+        cx: &CallContext,
+        server: &ServerName,
+        tool: &str,
+        given: Given,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
         let slot = self.slot(server)?;
         let upstream = tools::upstream_name(&slot.config, tool);
-        permitted(cx, server, &[tool, upstream.as_deref().unwrap_or(tool)])?;
+        permitted(cx, server, &[tool, upstream.unwrap_or(tool)])?;
         let Some(upstream) = upstream else {
             let hint = did_you_mean(nearest(tool, tools::shown_names(&slot.config).iter().map(String::as_str)));
             return Err(CallError::UnknownTool { server: server.to_string(), tool: tool.to_owned(), hint });
         };
-        params["name"] = json!(upstream);
-        let output = self.exchange(cx, server, Message::request("tools/call", params), raw).await?;
-        if cx.wants_structure { Ok(self.with_structure(cx, server, tool, output).await) } else { Ok(output) }
+        let instance = Self::entered(cx, slot)?;
+        let to = (slot, &*instance);
+        let output = match given {
+            Given::Arguments(arguments) if self.is_private(slot) => {
+                let asked = (METHOD.into(), Params::call(upstream, arguments), raw);
+                self.deliver(cx, to, self.drivers().tracer.span(), asked).await?
+            }
+            given => self.pass(cx, server, to, Message::request(METHOD, given.params(upstream)), raw).await?,
+        };
+        // On its own, so that a call whose result stays as it is does not carry the space for it along.
+        if cx.wants_structure { Ok(Box::pin(self.with_structure(cx, server, tool, output)).await) } else { Ok(output) }
     }
 
     /// Reads a resource; the caller's `params` name it.

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use greenroom_boundary::{AgentId, Scope, ServerName};
+use greenroom_wire::has_doubled_keys;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ask::RouterHooks;
-use super::call::rpc_error;
+use super::call::{rpc_error, unreadable};
 use super::{CallContext, CallError, Output, RawParams, Router};
 use crate::agents::{SAMPLE, Session, TurnTree};
 use crate::config::ServerKind;
@@ -29,7 +30,7 @@ impl Router {
         params: Value,
         raw: Option<RawParams>,
     ) -> Result<Output, CallError> {
-        self.exchange(cx, server, Message::request(method, params), raw).await
+        self.exchange(cx, server, Message::request(method.to_owned(), params), raw).await
     }
 
     /// Takes a question of `server` past its hooks to whoever answers it, and the answer back.
@@ -53,8 +54,11 @@ impl Router {
         let mut raw = None;
         match &answered {
             Ok(output) => {
+                if output.value.is_null() {
+                    return Err(unreadable(&boundary));
+                }
                 response.result = Some(output.value.clone());
-                raw.clone_from(&output.raw);
+                raw = output.raw.clone().filter(|raw| !has_doubled_keys(raw));
             }
             Err(error) => response.error = serde_json::to_value(error.to_rpc()).ok(),
         }
@@ -147,7 +151,7 @@ impl Router {
 
     fn connected(&self, root: &RootSession) -> Vec<(ServerName, Arc<dyn super::Server>)> {
         let external = self.slots.iter().filter(|(_, slot)| matches!(slot.config.kind, ServerKind::External(_)));
-        let made = external.filter_map(|(name, slot)| Some((name.clone(), slot.existing(root.id)?.server)));
+        let made = external.filter_map(|(name, slot)| Some((name.clone(), slot.existing(root.id)?.server.clone())));
         made.filter(|(_, server)| server.open_connections() > 0).collect()
     }
 }

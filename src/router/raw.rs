@@ -6,6 +6,7 @@
 use std::fmt;
 
 use greenroom_boundary::RawJson;
+use greenroom_wire::has_doubled_keys;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,6 +20,12 @@ impl RawParams {
     /// Reads a `params` object; `None` if it is none.
     pub fn read(raw: &RawJson) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
+    }
+
+    /// Without the fields that readers may understand in two ways: those are written anew, as hooks have seen them.
+    #[must_use]
+    pub(crate) fn unambiguous(self) -> Self {
+        Self(self.0.into_iter().filter(|(_, raw)| !has_doubled_keys(raw)).collect())
     }
 
     pub(crate) fn into_fields(self) -> impl Iterator<Item = (String, RawJson)> {

@@ -3,6 +3,7 @@
 //! Invariant: `sent` is called exactly once, when the request really leaves, and never if it does not. Deliberately no
 //! hooks and no overrides here: the router applies them to every server alike.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +11,7 @@ use greenroom_boundary::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{CallContext, CallError, ListMethod, Offer, RawParams, ServerState};
+use super::{CallContext, CallError, ListMethod, Offer, Params, RawParams, ServerState};
 
 /// A result: its value, and the text that came if nothing changed it.
 #[derive(Clone, Debug)]
@@ -36,9 +37,9 @@ pub type Answered = Box<dyn FnOnce(Result<&Value, &CallError>) + Send>;
 /// A request to a server.
 pub struct ServerRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, …
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Its parameters.
-    pub params: Value,
+    pub params: Params,
     /// The caller's own bytes of them, for what was not changed.
     pub raw: Option<RawParams>,
     /// How long it may take, for servers that are waited for.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{CallError, Server, ServerState};
 use crate::config::{ServerConfig, ServerKind};
+use crate::hooks::OwnHooks;
 use crate::sessions::{RootId, RootSession};
 
 /// Makes a built-in server, script server or agent when it is first needed.
@@ -18,29 +19,37 @@ pub(crate) type Factory = Box<dyn Fn() -> Result<Arc<dyn Server>, CallError> + S
 pub(super) type KeptLists = Mutex<BTreeMap<String, (u64, Vec<Value>)>>;
 
 /// What stands for a server in one session tree.
-#[derive(Clone)]
 pub(super) struct Instance {
     pub(super) server: Arc<dyn Server>,
-    pub(super) lists: Arc<KeptLists>,
+    /// The server's boundary: it has one name as long as it lives.
+    pub(super) boundary: String,
+    pub(super) lists: KeptLists,
+}
+
+impl Instance {
+    pub(super) fn of(server: Arc<dyn Server>) -> Self {
+        Self { boundary: server.boundary(), server, lists: KeptLists::default() }
+    }
 }
 
 /// A server of the config.
 pub(super) struct Slot {
     pub(super) config: ServerConfig,
+    pub(super) hooks: OwnHooks,
     factory: Factory,
     instances: Arc<Instances>,
 }
 
 /// The instances of a server, by the session tree that they serve.
-type Instances = Mutex<BTreeMap<RootId, Instance>>;
+type Instances = Mutex<BTreeMap<RootId, Arc<Instance>>>;
 
 impl Slot {
     /// A slot. If the server was the same under the config before, its connections go on; its lists are read anew, as
     /// other hooks may look at them.
-    pub(super) fn new(config: ServerConfig, factory: Factory, was: Option<&Self>) -> Self {
+    pub(super) fn new(config: ServerConfig, hooks: OwnHooks, factory: Factory, was: Option<&Self>) -> Self {
         let same = was.filter(|was| was.is_external() && was.config.kind == config.kind);
         let instances = same.map(|was| was.instances.clone()).unwrap_or_default();
-        let slot = Self { config, factory, instances };
+        let slot = Self { config, hooks, factory, instances };
         for instance in slot.instances() {
             instance.lists.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
@@ -58,7 +67,7 @@ impl Slot {
     }
 
     /// The instance of a root, made if it has none yet. Servers without state are one for all roots.
-    pub(super) fn instance(&self, root: &RootSession) -> Result<Instance, CallError> {
+    pub(super) fn instance(&self, root: &RootSession) -> Result<Arc<Instance>, CallError> {
         let external = self.is_external();
         let id = if external { root.id } else { RootId::default() };
         let mut instances = self.lock();
@@ -70,19 +79,19 @@ impl Slot {
             let message = "the session has ended; nothing is called for it any more".to_owned();
             return Err(CallError::Inner { code: "SESSION_ENDED".to_owned(), message });
         }
-        let made = Instance { server: (self.factory)()?, lists: Arc::default() };
+        let made = Arc::new(Instance::of((self.factory)()?));
         instances.insert(id, made.clone());
         Ok(made)
     }
 
     /// The instance of a root, if it has one.
-    pub(super) fn existing(&self, root: RootId) -> Option<Instance> {
+    pub(super) fn existing(&self, root: RootId) -> Option<Arc<Instance>> {
         let id = if self.is_external() { root } else { RootId::default() };
         self.lock().get(&id).cloned()
     }
 
     /// Takes the instance of a root out. What all roots share stays.
-    pub(super) fn remove(&self, root: RootId) -> Option<Instance> {
+    pub(super) fn remove(&self, root: RootId) -> Option<Arc<Instance>> {
         if self.is_external() { self.lock().remove(&root) } else { None }
     }
 
@@ -96,11 +105,11 @@ impl Slot {
         }
     }
 
-    pub(super) fn instances(&self) -> Vec<Instance> {
+    pub(super) fn instances(&self) -> Vec<Arc<Instance>> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RootId, Instance>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RootId, Arc<Instance>>> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! Invariant: a tool that is not listed cannot be called: the allow-list holds for calls as for lists. Deliberately pure.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use crate::config::ServerConfig;
@@ -46,15 +44,12 @@ pub(super) fn shown_names(config: &ServerConfig) -> Vec<String> {
 }
 
 /// The upstream name of a shown tool by the overrides alone; `None` if the overrides hide it.
-pub(crate) fn upstream_name(config: &ServerConfig, shown: &str) -> Option<String> {
+pub(crate) fn upstream_name<'a>(config: &'a ServerConfig, shown: &'a str) -> Option<&'a str> {
     let bare = shown.strip_prefix(config.tool_prefix.as_str())?;
     if config.tool_overrides.is_empty() {
-        return Some(bare.to_owned());
+        return Some(bare);
     }
-    let renamed: BTreeMap<&str, &str> = config
-        .tool_overrides
-        .iter()
-        .map(|(upstream, change)| (change.name.as_deref().unwrap_or(upstream), upstream.as_str()))
-        .collect();
-    renamed.get(bare).map(|upstream| (*upstream).to_owned())
+    // Of two that are shown alike the last counts.
+    let mut renamed = config.tool_overrides.iter().rev();
+    renamed.find(|(upstream, change)| change.name.as_deref().unwrap_or(upstream) == bare).map(|(upstream, _)| upstream.as_str())
 }

@@ -89,7 +89,7 @@ impl PeerHandler for Upstream {
         if !self.drivers.tracer.enabled() {
             return;
         }
-        let scope = self.under_way.cause().0.map(|cx| cx.scope).unwrap_or_default();
+        let scope = self.under_way.cause().0.map(|cx| cx.scope.clone()).unwrap_or_default();
         let body = json!({"params": request.params.as_deref().map(value_of)});
         self.note(&scope, &request.method, Direction::In, body);
         self.asked(|asked| asked.insert(request.id.clone(), (scope, request.method.clone())));

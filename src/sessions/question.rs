@@ -14,7 +14,7 @@ use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
 use greenroom_harness::model::{ElicitationSpec, SamplingSpec};
-use greenroom_wire::RpcError;
+use greenroom_wire::{RpcError, has_doubled_keys};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use crate::agents::{Session, TurnTree, choose};
 use crate::context::OutputStream;
 use crate::hooks::Message;
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, OpenExchange, Output};
+use crate::router::{CallContext, CallError, OpenExchange, Output, readable};
 
 const SAMPLING: &str = "sampling/createMessage";
 const ELICITATION: &str = "elicitation/create";
@@ -111,10 +111,11 @@ pub(crate) async fn answer(core: &Arc<HostCore>, question: Question) -> Result<R
     }
     let cx = context(core, &question);
     let _ends_with_this = cx.cancel.clone().drop_guard();
-    let message = Message::request(&question.method, params.clone());
+    let message = Message::request(question.method.clone(), params.clone());
     let raw = question.params.clone();
     let asked = async |message: Message| {
-        let raw = raw.filter(|_| message.params == params);
+        // What hooks may have read in another way than the client would is written anew.
+        let raw = raw.filter(|raw| message.params == params && !has_doubled_keys(raw));
         ask(core, &cx, &question.server, answerer, &message, raw).await
     };
     let work = core.router.question(&cx, &question.server, message, asked);
@@ -172,8 +173,9 @@ fn context(core: &HostCore, question: &Question) -> CallContext {
         CallContext::new(scope, question.root.clone(), Session::new(""), tree, question.cancel.child_token())
     });
     // Several calls may be under way: the end of the one that was taken for the cause must not end the question of another.
-    let cancel = question.cancel.child_token();
-    CallContext { cancel, tool_call: None, progress: None, timeout: None, ..cause }
+    let mut cx = CallContext { tool_call: None, progress: None, timeout: None, ..cause };
+    cx.cancel = question.cancel.child_token();
+    cx
 }
 
 async fn ask(
@@ -222,7 +224,7 @@ async fn ask_client(
     raw: Option<RawJson>,
 ) -> Result<Output, CallError> {
     let tracer = core.drivers.tracer.clone();
-    let (span, boundary, method) = (tracer.span(), client.boundary(), message.method.clone());
+    let (span, boundary, method) = (tracer.span(), client.boundary(), message.method.to_string());
     let params = match raw {
         Some(raw) => Some(raw),
         None if message.params.is_null() => None,
@@ -242,7 +244,8 @@ async fn ask_client(
     let open = OpenExchange { tracer, scope, agent, span, boundary: boundary.clone(), method, left };
     match client.request(&message.method, params, &cx.scope, &cx.cancel).await {
         Ok(raw) => {
-            let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+            // `null` for what cannot be held: hooks then hold it back, and without hooks the bytes go on.
+            let value = readable(&raw).map_or(Value::Null, |(value, _)| value);
             open.close(Outcome::Ok, || json!({"result": value}), None);
             Ok(Output { value, raw: Some(raw) })
         }

@@ -1,8 +1,9 @@
 //! Names and ids as types, so that one cannot stand where another is meant.
 //!
-//! Invariant: comparison is byte-exact; no id is parsed for meaning. Deliberately no global registries.
+//! Invariant: comparison is byte-exact; no id is parsed for meaning; a copy shares its text. Deliberately no global registries.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +12,12 @@ macro_rules! name {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $type(pub String);
+        pub struct $type(Arc<str>);
 
         impl $type {
             /// Wraps the name as it is.
-            pub fn new(name: impl Into<String>) -> Self {
-                Self(name.into())
+            pub fn new(name: impl AsRef<str>) -> Self {
+                Self(name.as_ref().into())
             }
 
             /// The name as text.
@@ -33,7 +34,7 @@ macro_rules! name {
 
         impl From<&str> for $type {
             fn from(name: &str) -> Self {
-                Self(name.to_owned())
+                Self(name.into())
             }
         }
     };
@@ -64,7 +65,7 @@ impl Scope {
     /// The path one level below, `parent/segment`.
     #[must_use]
     pub fn child(&self, segment: &str) -> Self {
-        if self.0.is_empty() { Self(segment.to_owned()) } else { Self(format!("{}/{segment}", self.0)) }
+        if self.0.is_empty() { Self(segment.into()) } else { Self(format!("{}/{segment}", self.0).into()) }
     }
 }
 

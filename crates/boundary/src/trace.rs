@@ -33,7 +33,7 @@ pub struct TraceEvent {
 }
 
 fn scope_is_empty(scope: &Scope) -> bool {
-    scope.0.is_empty()
+    scope.as_str().is_empty()
 }
 
 /// How an exchange ended.

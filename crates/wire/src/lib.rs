@@ -14,6 +14,7 @@
 //! | Streamable HTTP | [`http`] |
 //! | protocol revisions and the handshake | [`ProtocolVersion`], [`handshake`] |
 
+mod doubled;
 pub mod envelope;
 pub mod error;
 pub mod frame;
@@ -26,6 +27,7 @@ pub mod splice;
 pub mod stdio;
 pub mod version;
 
+pub use doubled::has_doubled_keys;
 pub use envelope::{Envelope, Message};
 pub use error::{RpcError, WireError};
 pub use frame::{error_frame, notification_frame, request_frame, response_frame};

@@ -165,7 +165,7 @@ pub(super) fn sees_only_its_own_tools(events: &[TraceEvent], allowed: &BTreeMap<
     let mut judged = false;
     for (index, event) in events.iter().enumerate() {
         let EventKind::Request { boundary, body, .. } = &event.kind else { continue };
-        let Some(own) = event.agent.as_ref().and_then(|agent| allowed.get(&agent.0)) else { continue };
+        let Some(own) = event.agent.as_ref().and_then(|agent| allowed.get(agent.as_str())) else { continue };
         if !boundary.starts_with("llm.") {
             continue;
         }

@@ -123,30 +123,29 @@ impl BoundaryGlob {
 
 /// Whether a text has the form of a pattern in which `*` stands for any text and `?` for any one character.
 pub fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
+    let (mut wanted, mut given) = (pattern.chars(), text.chars());
+    // Behind the last star, and how far the text was when it was met: the place to try again from.
+    let mut star = None;
+    while let Some(char) = given.clone().next() {
+        match wanted.clone().next() {
             Some('*') => {
-                star = Some((p, t));
-                p += 1;
+                wanted.next();
+                star = Some((wanted.clone(), given.clone()));
             }
-            Some(&c) if c == '?' || c == text[t] => {
-                p += 1;
-                t += 1;
+            Some(c) if c == '?' || c == char => {
+                wanted.next();
+                given.next();
             }
-            _ => match star {
-                Some((star_p, star_t)) => {
-                    p = star_p + 1;
-                    t = star_t + 1;
-                    star = Some((star_p, star_t + 1));
+            _ => match &mut star {
+                Some((behind, from)) => {
+                    from.next();
+                    (wanted, given) = (behind.clone(), from.clone());
                 }
                 None => return false,
             },
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    wanted.all(|c| c == '*')
 }
 
 /// The word `true`, where nothing else makes sense: `deny: true`.

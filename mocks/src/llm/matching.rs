@@ -43,7 +43,7 @@ impl RequestView {
             tools: serde_json::to_value(&request.tools).unwrap_or_default(),
             tool_results: request.messages[trailing..].iter().map(|message| ToolResult::new(message, aliases)).collect(),
             assistant: request.agent.clone().map(Value::String),
-            connector: Value::String(request.connector.0.clone()),
+            connector: Value::String(request.connector.to_string()),
         }
     }
 

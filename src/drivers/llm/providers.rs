@@ -81,7 +81,7 @@ impl Llm for LlmProviders {
         if let Some(model) = self.models.get(request.connector.as_str()) {
             return model.stream(request, cancel).await;
         }
-        let connector = request.connector.0;
+        let connector = request.connector.to_string();
         let listed: Vec<&str> = self.models.keys().map(String::as_str).collect();
         let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
         let message = format!("no LLM provider is called `{connector}` (there are: {listed}); add it under `llmProviders`");

@@ -110,7 +110,7 @@ pub async fn dry_run(
     let runner = core.router.hook_runner(&cx);
     let exchange =
         Exchange { runner: &runner, tracer: &tracer, scope: &cx.scope, agent: None, span, boundary: &boundary, depth: 0 };
-    let message = Message::request(&call.method, sample(call, arguments));
+    let message = Message::request(call.method.clone(), sample(call, arguments));
     let result = exchange.run(&asked, Side::Request, message, &mut MutationRecord::default()).await;
     host.shutdown().await;
     let steps = log.events().into_iter().filter_map(|event| match event.kind {
