@@ -19,7 +19,6 @@ use serde_json::{Map, Value};
 use super::{EngineName, Engines, terminal};
 use crate::drivers::SystemClock;
 use crate::hook_run::{HookName, Inputs, MessageInput, RunError, RunOptions, human, run as run_hook};
-use crate::scripts::ScriptError;
 
 const EXAMPLES: &str = "Examples:
   greenroom hook run index.ts --say 'Where is my parcel?'
@@ -165,7 +164,7 @@ fn refuse(message: &str) -> ExitCode {
 
 fn give_up(error: &RunError) -> ExitCode {
     let _ = match error {
-        RunError::Script(ScriptError::Syntax(syntax)) => writeln!(std::io::stderr(), "{syntax}\n{}", syntax.snippet),
+        RunError::Script(error) => writeln!(std::io::stderr(), "{}", error.report()),
         error => writeln!(std::io::stderr(), "{error}"),
     };
     ExitCode::from(match error {

@@ -12,7 +12,7 @@ use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::workspace::WorkspaceSpec;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec};
+use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec, TypeScriptSpec};
 use serde_json::{Map, Value};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
 use crate::agents::Permissions;
 use crate::drivers::EgressRule;
 use crate::hooks::{HookBinding, NoteMode};
+use crate::scripts::TypeScriptMode;
 
 /// Built-in servers that a config may name without an entry.
 pub(crate) const BUILT_IN: [&str; 3] = ["nanobot.meta", "nanobot.system", "greenroom.prompts"];
@@ -55,6 +56,8 @@ pub struct HostConfig {
     pub egress_allow: Vec<String>,
     /// Limits and switches.
     pub policy: HostPolicy,
+    /// The config's folder, below which scripts may import.
+    pub root: Option<PathBuf>,
     /// Values that must not be written down, by where they come from.
     pub secrets: BTreeMap<String, String>,
 }
@@ -227,6 +230,8 @@ pub struct HostPolicy {
     pub spec: String,
     /// Tool calls of one answer side by side.
     pub parallel_tools: bool,
+    /// How the TypeScript of scripts is read.
+    pub typescript: TypeScriptMode,
     /// Deadline of one tool call.
     pub tool_timeout: Duration,
     /// How far progress may extend that deadline; four times if not set.
@@ -272,6 +277,7 @@ impl Default for HostPolicy {
         Self {
             spec: "2025-11-25".to_owned(),
             parallel_tools: true,
+            typescript: TypeScriptMode::default(),
             tool_timeout: Duration::from_secs(60),
             tool_timeout_cap: None,
             list_timeout: Duration::from_secs(10),
@@ -321,6 +327,7 @@ impl HostConfig {
         resolver.guard_undeclared(file);
         let mut config =
             Self { prompts: file.prompts.clone(), publish: file.publish.clone().unwrap_or_default(), ..Self::default() };
+        config.root = Some(base.to_path_buf());
         for (prompt, entry) in &file.prompts {
             let arguments: Vec<String> = entry.input.keys().cloned().collect();
             let template = resolver.template(&format!("prompts.{prompt}.template"), &entry.template, &arguments)?;
@@ -737,6 +744,11 @@ impl HostPolicy {
             Some(NoteSpec::Content) => NoteMode::Content,
             Some(NoteSpec::Meta) => NoteMode::Meta,
             Some(NoteSpec::Off) => NoteMode::Off,
+        };
+        self.typescript = match spec.typescript {
+            None => self.typescript,
+            Some(TypeScriptSpec::Erase) => TypeScriptMode::Erase,
+            Some(TypeScriptSpec::Full) => TypeScriptMode::Full,
         };
         if let Some(isolation) = spec.isolation {
             self.script_limits.isolation = isolation.into();

@@ -46,6 +46,12 @@ Values cross as JSON, in both directions: functions and `undefined` in objects v
 `console.log`, `info`, `warn`, `error` and `debug` write `console` events into the trace; `trace` is `debug`, `dir`, `table` and
 `group` are `log`, and `assert` writes an `error` if it must. `count` and `time` do nothing. Local time is UTC.
 
+## Modules
+
+A script in a file may import other files and JSON below the folder of the config, and ES modules of packages in `node_modules` there. All
+of it is read when the config is loaded; `import()` is refused. Paths, packages, limits and errors are in
+[hooks-guide.md](hooks-guide.md#modules).
+
 ## Batches: `All`, `Any`, `Race`
 
 They are the same for `ctx.mcp`, `ctx.agent`, `ctx.llm` and `ctx.search`. The result is an array with one entry per request, in the order of
@@ -78,6 +84,9 @@ const TAIL: &str = "\
 
 | topic | Yao | here |
 |---|---|---|
+| imports | bundled into the script; `@yao` and `@gou` dropped | modules of their own with their own places; an import used for types alone is dropped, whoever it is of |
+| npm packages | none | ES modules in `node_modules` below the config's folder |
+| enums, decorators, parameter properties | accepted | refused with what to write instead, unless `policy.typescript: full` |
 | async hooks | a promise is taken for an empty answer | awaited |
 | `payload.error` | always empty, `Next` is not called after a failure | filled, `Next` is called |
 | `isError` of a tool | ignored: the text looks like a value | `CallTool` throws, batches count it as a failure |

@@ -83,7 +83,7 @@ fn listed(names: &[String]) -> String {
 
 /// Runs a hook alone and says what it did.
 pub fn run(options: &RunOptions, inputs: &Inputs) -> Result<Effects, RunError> {
-    let script = ScriptLibrary::default().load(&ScriptConfig::File(options.script.clone()))?;
+    let script = ScriptLibrary::below(PathBuf::new()).load(&ScriptConfig::File(options.script.clone()))?;
     let mut by_default = BTreeSet::new();
     for _ in 1..MAX_RUNS {
         let (effects, unknown) = once(options, inputs, &script, &by_default)?;

@@ -15,6 +15,7 @@ mod judged;
 mod laws;
 mod lists;
 mod memory;
+mod modules;
 mod names;
 mod native_servers;
 mod output;

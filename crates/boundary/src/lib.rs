@@ -32,6 +32,7 @@ pub mod ids;
 pub mod isolate;
 pub mod llm;
 pub mod mcp;
+pub mod script;
 pub mod search;
 pub mod secrets;
 pub mod trace;

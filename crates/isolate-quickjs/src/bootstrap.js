@@ -415,5 +415,15 @@
     return describe(apply(iteratorNext, apply(mapValues, rejections, []), []).value.reason);
   }
 
-  return { __proto__: null, enter, outcome, dispatch, deliver, describe, track, unhandled };
+  const { getOwnPropertyDescriptor } = Object;
+  /** Whether a function is a class, which cannot be called: its `prototype` is read-only. */
+  function isClass(value) {
+    if (typeof value !== "function") return false;
+    const prototype = getOwnPropertyDescriptor(value, "prototype");
+    return prototype !== undefined && prototype.writable === false;
+  }
+  /** Somebody looks at this promise: no rejection of it is unhandled. */
+  function handled(promise) { apply(promiseThen, promise, [undefined, () => {}]); }
+
+  return { __proto__: null, enter, outcome, dispatch, deliver, describe, track, unhandled, isClass, handled };
 })

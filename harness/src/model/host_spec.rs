@@ -188,6 +188,9 @@ pub struct PolicySpec {
     /// How far the calls of a script are kept apart (default `context`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationSpec>,
+    /// How the TypeScript of scripts is read (default `erase`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typescript: Option<TypeScriptSpec>,
     /// How much a result tells of what hooks changed (default `content`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteSpec>,
@@ -229,6 +232,16 @@ pub enum NoteSpec {
     Meta,
     /// Nothing: only trace and audit tell.
     Off,
+}
+
+/// How the TypeScript of scripts is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TypeScriptSpec {
+    /// Types are blanked in place; syntax that needs generated code is refused.
+    Erase,
+    /// Enums, namespaces, parameter properties and (experimental) decorators work too.
+    Full,
 }
 
 /// How far the calls of a script are kept apart. None sees what another one left.

@@ -129,7 +129,7 @@ impl World {
 }
 
 pub(crate) fn script(code: &str) -> Arc<Script> {
-    Arc::new(Script { name: "hook.js".to_owned(), code: code.into() })
+    Arc::new(Script::new("hook.js", code))
 }
 
 pub(crate) fn limits(isolation: Isolation) -> Limits {
