@@ -101,7 +101,12 @@ impl Call {
                 return Err(ExplainError::Server { name: name.to_owned(), hint: did_you_mean(nearest(name, names)) });
             }
         };
-        Ok(Self { place: Place::Server(server), method: method.to_owned(), tool: tool.to_owned(), upstream: upstream.to_owned() })
+        Ok(Self {
+            place: Place::Server(server),
+            method: method.to_owned(),
+            tool: tool.to_owned(),
+            upstream: upstream.to_owned(),
+        })
     }
 
     /// A message of an outside client.

@@ -126,8 +126,7 @@ impl Router {
         let result = if chain.is_empty() {
             self.send(cx, to, span, message, raw).await
         } else {
-            // On its own, so that a call without hooks does not carry the space for it along.
-            Box::pin(self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record)).await
+            self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record).await
         };
         if let Some(entry) = entry {
             let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
@@ -194,9 +193,7 @@ impl Router {
         if after == before {
             return match (failure, after.result) {
                 (Some(error), _) => Err(error),
-                (None, value) => {
-                    recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, boundary)
-                }
+                (None, value) => recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, boundary),
             };
         }
         record.note_original(before.result.or(before.error));
