@@ -1,6 +1,6 @@
 //! The command `greenroom`.
 //!
-//! Invariant: a keeper of a child process is nothing else; engines are initialised before any thread exists. Deliberately no logic.
+//! Invariant: a keeper of a child process, or a child that runs scripts, is nothing else; engines are initialised before any thread exists. Deliberately no logic.
 
 use std::process::ExitCode;
 
@@ -13,5 +13,8 @@ fn main() -> ExitCode {
         return status;
     }
     let engines = greenroom::cli::Engines::initialise();
-    greenroom::cli::run(&engines)
+    if let Some(status) = greenroom::drivers::isolate::serve_if_asked(&|name, table| engines.anew(name, table)) {
+        return status;
+    }
+    greenroom::cli::run(&engines.with_processes())
 }

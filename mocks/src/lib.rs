@@ -13,6 +13,7 @@
 //! | CLI sandbox runner | [`cli::ScriptedCli`], [`cli::DenyCli`] | [`cli`] |
 //! | LLM connector | [`llm::ScriptedLlm`], [`llm::LlmSwitch`], [`llm::DenyLlm`] | [`llm`] |
 //! | isolate (script engine) | [`MockIsolate`] | [`isolate`] |
+//! | egress (HTTP of scripts) | [`egress::ScriptedEgress`] | [`egress`] |
 //! | audit sink | [`audit::MemoryAudit`] | [`audit`] |
 //!
 //! Scripts say what they expect with the operators of [`pattern`].
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod duration;
+pub mod egress;
 pub mod entropy;
 pub mod isolate;
 pub mod llm;

@@ -23,6 +23,7 @@ pub use model::{Answer, NobodyListens, TextListener, stream_completion};
 pub use permissions::{PermissionError, Permissions};
 pub(crate) use sampling::SAMPLE;
 pub use sampling::{SampleSettings, choose};
+pub(crate) use scripts::check_returned;
 pub use scripts::{CreateResponse, DelegateRequest, NextResponse};
 pub use server::{AgentServer, tool_name};
 pub use session::{Session, TurnTree};

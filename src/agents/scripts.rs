@@ -147,6 +147,15 @@ fn verdict_of(error: &IsolateError) -> HookVerdict {
     }
 }
 
+/// Checks what a hook returned, as a turn would.
+pub(crate) fn check_returned(phase: HookPhase, raw: &RawJson) -> Result<(), TurnFailure> {
+    if phase == HookPhase::Create {
+        read::<CreateResponse>("Create", raw).2.map(drop)
+    } else {
+        read::<NextResponse>("Next", raw).2.map(drop)
+    }
+}
+
 type Read<T> = (HookVerdict, Option<Value>, Result<Option<T>, TurnFailure>);
 
 fn read<T: DeserializeOwned>(function: &str, raw: &RawJson) -> Read<T> {

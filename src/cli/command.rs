@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::engines::Engines;
-use super::{check_config, completions, cover, demo, hooks, list, mock, record, replay, schema, serve, test, types, world};
+use super::{
+    check_config, completions, cover, demo, hook, hooks, list, mock, record, replay, schema, serve, test, types, world,
+};
 
 /// An MCP host you can rehearse.
 #[derive(Debug, Parser)]
@@ -40,6 +42,8 @@ enum Command {
     List(list::ListArgs),
     /// Measure what scenarios show of hook paths.
     Cover(cover::CoverArgs),
+    /// Run one hook alone, its peers scripted, and print what it did.
+    Hook(hook::HookArgs),
     /// Explain which hooks look at a call.
     Hooks(hooks::HooksArgs),
     /// Run a simulated peer as a program of its own.
@@ -69,6 +73,7 @@ fn dispatch(command: Command, engines: &Engines) -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Cover(args) => finish(cover::run(&args, engines)),
+        Command::Hook(args) => finish(hook::run(&args, engines)),
         Command::Hooks(args) => finish(hooks::run(&args, engines)),
         Command::Mock(args) => finish(mock::run(&args)),
         Command::Demo(args) => finish(demo::run(&args, engines)),

@@ -11,8 +11,14 @@ use std::sync::OnceLock;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use greenroom_boundary::IsolateDriver;
+use greenroom_boundary::coverage::ScriptCoverage;
+use greenroom_boundary::isolate::OpDecl;
 
 use crate::context::TABLE;
+#[cfg(any(feature = "v8", feature = "quickjs"))]
+use crate::drivers::isolate::ProcessIsolates;
+#[cfg(any(feature = "v8", feature = "quickjs"))]
+use crate::drivers::sandbox::ChildKeeper;
 
 /// A script engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,12 +31,28 @@ pub enum EngineName {
     Mock,
 }
 
+/// An engine that counts what runs.
+pub struct CountingEngine {
+    /// The engine.
+    pub engine: Arc<dyn IsolateDriver>,
+    counted: Box<dyn Fn() -> ScriptCoverage>,
+}
+
+impl CountingEngine {
+    /// What has run so far, scripts in processes of their own apart.
+    pub fn coverage(&self) -> ScriptCoverage {
+        (self.counted)()
+    }
+}
+
 /// The engines of this build, started when first asked for.
 pub struct Engines {
     #[cfg(feature = "v8")]
     v8: (greenroom_isolate_v8::V8Initialised, OnceLock<Arc<dyn IsolateDriver>>),
     #[cfg(feature = "quickjs")]
     quickjs: OnceLock<Arc<dyn IsolateDriver>>,
+    /// Whether this program can be the child that runs a script.
+    has_processes: bool,
 }
 
 impl Engines {
@@ -41,6 +63,70 @@ impl Engines {
             v8: (greenroom_isolate_v8::initialise_v8(), OnceLock::new()),
             #[cfg(feature = "quickjs")]
             quickjs: OnceLock::new(),
+            has_processes: false,
+        }
+    }
+
+    /// The same, with the level `process`: for a program whose `main` asks [`serve_if_asked`](crate::drivers::isolate::serve_if_asked).
+    pub fn with_processes(self) -> Self {
+        Self { has_processes: true, ..self }
+    }
+
+    /// An engine of its own for another table.
+    ///
+    /// # Errors
+    ///
+    /// When this build has no engine of that name, or it cannot be started.
+    pub fn anew(&self, name: &str, table: &'static [OpDecl]) -> Result<Arc<dyn IsolateDriver>, String> {
+        match name {
+            #[cfg(feature = "v8")]
+            "v8" => {
+                let options = greenroom_isolate_v8::V8Options { spare_contexts: 0, ..Default::default() };
+                match greenroom_isolate_v8::V8Engine::start(self.v8.0, table, options) {
+                    Ok(engine) => Ok(Arc::new(engine)),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
+            #[cfg(feature = "quickjs")]
+            "quickjs" => Ok(Arc::new(greenroom_isolate_quickjs::QuickJs::new(table))),
+            _ => Err(format!("this build has no engine {name:?} for {} operations", table.len())),
+        }
+    }
+
+    /// An engine of its own that counts what runs.
+    ///
+    /// # Errors
+    ///
+    /// When it is another engine than V8, this build has none, or it cannot be started.
+    pub fn counting(&self, name: Option<EngineName>) -> anyhow::Result<CountingEngine> {
+        anyhow::ensure!(
+            name.unwrap_or_else(Self::best) == EngineName::V8,
+            "only V8 counts what runs of scripts; leave --engine out, in a build with V8"
+        );
+        self.counting_v8()
+    }
+
+    #[cfg(feature = "v8")]
+    fn counting_v8(&self) -> anyhow::Result<CountingEngine> {
+        let options = greenroom_isolate_v8::V8Options { coverage: true, ..Default::default() };
+        let started = greenroom_isolate_v8::V8Engine::start(self.v8.0, &TABLE, options).context("V8 cannot be started")?;
+        let started = Arc::new(started);
+        Ok(CountingEngine { engine: self.whole(started.clone()), counted: Box::new(move || started.coverage()) })
+    }
+
+    #[cfg(not(feature = "v8"))]
+    #[expect(clippy::unused_self, reason = "the twin of the function with V8")]
+    fn counting_v8(&self) -> anyhow::Result<CountingEngine> {
+        anyhow::bail!("this build has no V8; `./x v8` gets the library, then build again")
+    }
+
+    #[cfg(any(feature = "v8", feature = "quickjs"))]
+    fn whole(&self, engine: Arc<dyn IsolateDriver>) -> Arc<dyn IsolateDriver> {
+        match std::env::current_exe() {
+            Ok(program) if self.has_processes => {
+                Arc::new(ProcessIsolates::new(engine, &TABLE, &program, ChildKeeper::this_program()))
+            }
+            _ => engine,
         }
     }
 
@@ -72,7 +158,7 @@ impl Engines {
         }
         let started = greenroom_isolate_v8::V8Engine::start(*token, &TABLE, greenroom_isolate_v8::V8Options::default())
             .context("V8 cannot be started")?;
-        Ok(engine.get_or_init(|| Arc::new(started)).clone())
+        Ok(engine.get_or_init(|| self.whole(Arc::new(started))).clone())
     }
 
     #[cfg(not(feature = "v8"))]
@@ -84,7 +170,7 @@ impl Engines {
     #[cfg(feature = "quickjs")]
     #[expect(clippy::unnecessary_wraps, reason = "the twin of the function without QuickJS, which fails")]
     fn quickjs(&self) -> anyhow::Result<Arc<dyn IsolateDriver>> {
-        Ok(self.quickjs.get_or_init(|| Arc::new(greenroom_isolate_quickjs::QuickJs::new(&TABLE))).clone())
+        Ok(self.quickjs.get_or_init(|| self.whole(Arc::new(greenroom_isolate_quickjs::QuickJs::new(&TABLE)))).clone())
     }
 
     #[cfg(not(feature = "quickjs"))]

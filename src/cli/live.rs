@@ -12,7 +12,7 @@ use greenroom_harness::run::{LiveDrivers, LiveError, LiveWorld};
 use crate::drivers::llm::{LlmWorld, OpenAiChat, OpenAiOptions};
 use crate::drivers::mcp::RealMcp;
 use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
-use crate::drivers::{EgressPolicy, OsEntropy, SystemClock};
+use crate::drivers::{EgressPolicy, HttpEgress, OsEntropy, SystemClock};
 
 /// Real drivers of this process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,10 +31,12 @@ impl LiveDrivers for RealWorld {
         Arc::new(OsEntropy)
     }
 
-    fn egress(&self, allow: &[String]) -> Result<Arc<dyn Egress>, LiveError> {
+    fn egress(&self, allow: &[String], clock: &Arc<dyn Clock>) -> Result<Arc<dyn Egress>, LiveError> {
         let policy = EgressPolicy::parse(allow.iter().map(String::as_str));
-        policy
-            .map(|policy| Arc::new(policy) as Arc<dyn Egress>)
+        let policy = policy.map_err(|error| LiveError { code: error.code(), message: error.to_string() })?;
+        let egress = HttpEgress::new(policy, clock.clone());
+        egress
+            .map(|egress| Arc::new(egress) as Arc<dyn Egress>)
             .map_err(|error| LiveError { code: error.code(), message: error.to_string() })
     }
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use async_trait::async_trait;
 use clap::Args;
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::trace::{NoTrace, TraceEvent, TraceSink};
@@ -16,10 +17,12 @@ use greenroom_harness::cassette::line::HostInfo;
 use greenroom_harness::cassette::{RedactionKey, Redactor};
 use greenroom_harness::host::TurnRequest;
 use greenroom_harness::load::{LoadOptions, load_suite};
-use greenroom_harness::record::{HeadSpec, Recording, RecordingCli, RecordingLlm, RecordingMcp, RecordingTap};
+use greenroom_harness::record::{HeadSpec, Recording, RecordingCli, RecordingLlm, RecordingMcp, RecordingTap, let_in};
 use greenroom_harness::run::{RunOptions, run_suite};
 use greenroom_harness::trace;
 use greenroom_mocks::SeededEntropy;
+use greenroom_wire::FrameDuplex;
+use greenroom_wire::http::server::{Acceptor, Refusal, SessionInfo};
 
 use super::live::RealWorld;
 use super::serve::stop_on_interrupt;
@@ -27,6 +30,7 @@ use super::terminal::say;
 use super::{EngineName, Engines, world};
 use crate::Host;
 use crate::drivers::OsEntropy;
+use crate::front::{self, Arrival};
 use crate::http::HttpFront;
 use crate::rehearsal::InProcess;
 
@@ -165,12 +169,15 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
             tracer: Tracer::new(real.clock.clone(), tap),
             ..real
         };
+        let real_clock = drivers.clock.clone();
         // Strict turns of scripts and runtime, so that a replay can come to the same order.
         let host = Host::start(config, drivers, HandOff::Strict);
         let mut failed = false;
         if let Some(front) = front {
             eprintln!("recording to {}; MCP at {}; Ctrl-C ends", output.display(), front.url());
-            front.run(host.clone(), Vec::new(), stop_on_interrupt()).await?;
+            let (clock, entropy) = (real_clock, host.core().drivers.entropy.clone());
+            let clients = Arc::new(RecordedClients { host: host.clone(), recording: recording.clone() });
+            front.accept(clients, clock, entropy, Vec::new(), stop_on_interrupt()).await?;
         }
         for request in turns {
             let reply = host.turn(request, &CancellationToken::new()).await;
@@ -188,4 +195,20 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
         eprintln!("{}: {} events, {} exchanges", report.path.display(), report.events, report.exchanges);
         Ok(ExitCode::from(u8::from(failed)))
     })
+}
+
+/// Takes outside clients; what they send is let in one by one.
+struct RecordedClients {
+    host: Host,
+    recording: Arc<Recording>,
+}
+
+#[async_trait]
+impl Acceptor for RecordedClients {
+    async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
+        let (host, duplex) = (self.host.clone(), let_in(&self.recording, duplex));
+        let arrival = Arrival { name: None, streams: session.streams };
+        tokio::spawn(async move { front::serve_as(&host, duplex, arrival).await });
+        Ok(())
+    }
 }

@@ -31,7 +31,7 @@ pub(super) async fn keep_up(host: Host, path: PathBuf) {
         drop(core);
         let saved = async {
             match &watch {
-                Ok(watch) => watch.changed(clock.as_ref()).await,
+                Ok(watch) => drop(watch.changed(clock.as_ref()).await),
                 Err(error) => {
                     tracing::warn!("changes of the config are not seen: {error}; send SIGHUP after an edit");
                     std::future::pending::<()>().await;

@@ -20,10 +20,12 @@ use greenroom_harness::host::TurnRequest;
 use greenroom_harness::replay::{RecordedStimulus, Replay, ReplayOptions};
 use greenroom_harness::trace::{self, TraceLog};
 use greenroom_mocks::{SeededEntropy, VirtualClock};
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use super::recalled::Recalled;
 use super::record::trace_path;
 use super::terminal::say;
 use super::{EngineName, Engines, world};
@@ -169,7 +171,8 @@ fn complete_lines(text: &str) -> anyhow::Result<Vec<TraceEvent>> {
 async fn drive(config: HostConfig, drivers: Drivers, replay: &Arc<Replay>, stuck: &Notify) -> Option<String> {
     let host = Host::start(config, drivers, HandOff::Strict);
     let mut tasks = JoinSet::new();
-    let mut roots: BTreeMap<String, Arc<RootSession>> = BTreeMap::new();
+    let mut sessions: BTreeMap<String, (Arc<RootSession>, Recalled)> = BTreeMap::new();
+    let tracer = host.core().drivers.tracer.clone();
     let inputs = replay.stimuli().len();
     let mut given = 0;
     let everything = async {
@@ -178,10 +181,11 @@ async fn drive(config: HostConfig, drivers: Drivers, replay: &Arc<Replay>, stuck
             given += 1;
             let (host, replay) = (host.clone(), replay.clone());
             let session = stimulus.body.get("session").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let root = roots.entry(session).or_insert_with(|| host.core().begin_session()).clone();
+            let begin = || (host.core().begin_session(), Recalled::new(&replay, tracer.clone(), &session));
+            let from = sessions.entry(session.clone()).or_insert_with(begin).clone();
             tasks.spawn(async move {
                 let seq = stimulus.seq;
-                answer(&host, root, stimulus).await;
+                answer(&host, from, stimulus).await;
                 replay.stimulus_ended(seq);
             });
         }
@@ -199,27 +203,35 @@ async fn drive(config: HostConfig, drivers: Drivers, replay: &Arc<Replay>, stuck
     Some(format!("the replay came to a stop: it gave {given} of {inputs} recorded inputs, and nothing more could happen"))
 }
 
-async fn answer(host: &Host, root: Arc<RootSession>, stimulus: RecordedStimulus) {
+async fn answer(host: &Host, (root, client): (Arc<RootSession>, Recalled), stimulus: RecordedStimulus) {
     let body = &stimulus.body;
     let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     if stimulus.kind == "turn" {
         let metadata = body.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         let turn = TurnRequest { id: stimulus.scope, agent: text("agent"), user: text("user"), metadata, chat: None };
         host.turn(turn, &CancellationToken::new()).await;
+    } else if stimulus.kind.starts_with("notifications/") {
+        let params = body.get("params").filter(|params| !params.is_null()).and_then(|params| to_raw_value(params).ok());
+        front::told(host, &root, &text("session"), &stimulus.kind, params.as_deref());
     } else {
         let params = body.get("params").cloned().unwrap_or_default();
+        let hello = (stimulus.kind == "initialize").then(|| client.introduced(&params));
+        let progress = body.get("progressToken").map(|token| (token.clone(), client.progress(token.clone())));
         let call = OutsideCall {
             id: stimulus.scope,
-            root,
+            root: root.clone(),
             session: text("session"),
             method: stimulus.kind,
             params,
             raw: None,
             cancel: CancellationToken::new(),
-            progress: None,
+            progress,
         };
         // The answer is in the trace.
-        let _ = front::answer(host, call).await;
+        let answered = front::answer(host, call).await;
+        if let Some(client) = hello.filter(|_| answered.is_ok()) {
+            root.introduce(Arc::new(client));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use super::live::RealWorld;
 use super::select::Selection;
+use super::watch::Watch;
 use super::{EngineName, Engines, terminal};
 use crate::rehearsal::InProcess;
 
@@ -60,14 +61,15 @@ pub(super) struct TestArgs {
     /// Run each case twice and compare the traces.
     #[arg(long)]
     check_determinism: bool,
+
+    /// Stay, and run cases again when their scenario, script, config or cassette is saved. Ctrl-C ends it with the exit code
+    /// of the newest results.
+    #[arg(long)]
+    watch: bool,
 }
 
 /// Runs the scenarios.
 pub(super) fn run(args: &TestArgs, engines: &Engines) -> ExitCode {
-    let cases = match args.selection.load(args.seed, terminal::colour_on_stderr()) {
-        Ok(cases) => cases,
-        Err(code) => return code,
-    };
     let engine = match engines.get(args.engine) {
         Ok(engine) => engine,
         Err(error) => return fail(EXIT_INTERNAL, &format!("{error:#}")),
@@ -84,10 +86,45 @@ pub(super) fn run(args: &TestArgs, engines: &Engines) -> ExitCode {
         rerun: rerun(args),
         ..RunOptions::new(engine)
     };
+    if args.watch {
+        return stay(args, options);
+    }
+    let cases = match args.selection.load(args.seed, terminal::colour_on_stderr()) {
+        Ok(cases) => cases,
+        Err(code) => return code,
+    };
     let suite = rehearse(&cases, &options, args.jobs);
     match publish(&suite, args) {
         Ok(()) => ExitCode::from(suite.exit_code()),
         Err(message) => fail(EXIT_INTERNAL, &message),
+    }
+}
+
+/// Runs them again and again.
+fn stay(args: &TestArgs, options: RunOptions) -> ExitCode {
+    let (selection, seed) = (args.selection.clone(), args.seed);
+    let again = args.clone();
+    let watch = Watch {
+        paths: args.selection.paths.clone(),
+        load: Box::new(move || selection.load(seed, terminal::colour_on_stderr())),
+        run: Arc::new(move |cases| {
+            let suite = rehearse(cases, &options, again.jobs);
+            if let Err(message) = publish(&suite, &again) {
+                let _ = writeln!(std::io::stderr(), "{message}");
+            }
+            suite
+        }),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
+    };
+    let code = runtime.block_on(watch.run());
+    // A case that is under way when the watch is interrupted is given up.
+    runtime.shutdown_background();
+    match code {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => fail(EXIT_INTERNAL, &format!("{error:#}")),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::drivers::audit::{FileAudit, HttpAudit};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
 use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
-use crate::drivers::{EgressPolicy, SystemClock};
+use crate::drivers::{EgressPolicy, HttpEgress, SystemClock};
 
 /// Starts the log on stderr.
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
@@ -104,7 +104,7 @@ impl Reach {
                     .kept_by(ChildKeeper::this_program()),
             ),
             audit: audit_of(config, &egress, clock)?,
-            egress,
+            egress: script_egress(config, clock)?,
         })
     }
 }
@@ -131,6 +131,12 @@ fn provider_settings(config: &HostConfig) -> BTreeMap<String, ProviderSettings> 
             (name.to_string(), settings)
         })
         .collect()
+}
+
+/// What scripts may fetch: the hosts that `egress.allow` names, and nothing else.
+fn script_egress(config: &HostConfig, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Egress>> {
+    let policy = EgressPolicy::parse(config.egress_allow.iter().map(String::as_str)).context("egress.allow")?;
+    Ok(Arc::new(HttpEgress::new(policy, clock.clone())?))
 }
 
 /// Allows the addresses that the config names, and nothing else.

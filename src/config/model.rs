@@ -92,6 +92,18 @@ pub struct ConfigFile {
     /// Where every exchange and what hooks said about it is written down (Greenroom).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
+    /// What scripts may contact with `fetch` (Greenroom).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress: Option<EgressSpec>,
+}
+
+/// What scripts may contact.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct EgressSpec {
+    /// Hosts: `api.example.com`, `*.example.com:443`, `127.0.0.1:8080`, or `*` for every public one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
 }
 
 /// The audit stream: exactly one of `file` and `url`.

@@ -19,6 +19,7 @@ use super::{
     Template, ToolOverride, Variables, parse_duration,
 };
 use crate::agents::Permissions;
+use crate::drivers::EgressRule;
 use crate::hooks::{HookBinding, NoteMode};
 
 /// Built-in servers that a config may name without an entry.
@@ -47,6 +48,8 @@ pub struct HostConfig {
     pub host_hooks: HostHooks,
     /// Where the audit stream goes.
     pub audit: Option<AuditConfig>,
+    /// What scripts may contact with `fetch`.
+    pub egress_allow: Vec<String>,
     /// Limits and switches.
     pub policy: HostPolicy,
     /// Values that must not be written down, by where they come from.
@@ -344,6 +347,10 @@ impl HostConfig {
         }
         config.host_hooks = resolver.host_hooks(&file.hooks)?;
         config.audit = file.audit.as_ref().map(|audit| resolver.audit(audit)).transpose()?;
+        for rule in file.egress.iter().flat_map(|egress| &egress.allow) {
+            rule.parse::<EgressRule>().map_err(|error| resolver.invalid("egress.allow", error.to_string()))?;
+            config.egress_allow.push(rule.clone());
+        }
         config.secrets = std::mem::take(&mut resolver.secrets);
         config.check(name)?;
         Ok(config)

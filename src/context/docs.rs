@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 
 use greenroom_boundary::isolate::OpKind;
+use greenroom_boundary::web::is_web;
 
+use super::globals::{GLOBALS, Global};
 use super::signatures::{PARTS, Part, Signature};
 use super::table::TABLE;
 
@@ -41,7 +43,8 @@ Values cross as JSON, in both directions: functions and `undefined` in objects v
 | `locale`, `theme`, `route`, `client` | present and empty |
 
 `Date.now()` and `Math.random()` come from the host's clock and entropy: in a scenario they follow from its clock and seed.
-`console.log`, `info`, `warn`, `error` and `debug` write `console` events into the trace.
+`console.log`, `info`, `warn`, `error` and `debug` write `console` events into the trace; `trace` is `debug`, `dir`, `table` and
+`group` are `log`, and `assert` writes an `error` if it must. `count` and `time` do nothing. Local time is UTC.
 
 ## Batches: `All`, `Any`, `Race`
 
@@ -58,6 +61,16 @@ then; at most 256 requests.
 * A tie goes to the earlier request. On a virtual clock the same requests always have the same winner.
 * `onChunk(name, index, message)` of `ctx.llm` and `ctx.agent` hears every stream, one call at a time. Returning `false` or a
   number other than 0 stops that one stream; throwing ends the batch and throws `ERR_CALLBACK`.
+";
+
+const WEB_HEAD: &str = "
+## Globals of the web
+
+Both engines have these, at every level of isolation; each is made when a script first uses it. An exception in a timer, in a
+microtask or in a listener has nobody who could catch it: the hook ends with `HOOK_UNHANDLED_REJECTION`.
+
+| globals | what they do | what differs from the standards |
+|---|---|---|
 ";
 
 const TAIL: &str = "\
@@ -80,6 +93,7 @@ const TAIL: &str = "\
 | counters | cut to 32 bits | exact to 2^53 - 1, else an error |
 | lists of `ctx.memory`, `GetSet` | documented, missing | present |
 | `ctx.trace` nodes and spaces | objects with methods | named by id: `Info(message, nodeId)`, `SpaceSet(spaceId, …)` |
+| timers, `fetch`, `crypto`, `URL`, `TextEncoder`, `structuredClone`, signals | absent; `atob` and `btoa` present | present, see above |
 | `ctx.search`, `ctx.computer`, `ctx.workspace`, `ListSamples`, `GenerateImage` | present | not yet |
 ";
 
@@ -96,7 +110,13 @@ pub fn hooks_reference() -> String {
             row(&mut out, part, operation);
         }
     }
-    let _ = write!(out, "\n{} operations.\n\n{TAIL}", TABLE.len());
+    out.push_str(WEB_HEAD);
+    for Global { names, text, differs } in GLOBALS {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(out, "| {} | {text} | {differs} |", names.join(", "));
+    }
+    let operations = TABLE.iter().filter(|decl| !is_web(decl.path)).count();
+    let _ = write!(out, "\n{operations} operations.\n\n{TAIL}");
     out
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::isolate::{Callback, ContextOps, OpArgs, OpError, OpIndex};
+use greenroom_boundary::isolate::{Callback, ContextOps, OpArgs, OpDecl, OpError, OpIndex};
 use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{BoxFuture, RawJson, clock};
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ use super::delta::DeltaAction;
 use super::output::{Author, SendError};
 use super::table::op_at;
 use super::verbs::{MemorySpace, Op, OutputVerb};
-use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops};
+use super::watch::{ContextWatch, WatchedCallback};
+use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops, web_ops};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -24,12 +25,30 @@ use crate::router::CallContext;
 pub struct HookContext {
     core: Arc<HostCore>,
     cx: CallContext,
+    watch: Option<Arc<dyn ContextWatch>>,
 }
 
 impl HookContext {
     /// `ctx` for a hook that runs in `cx`.
     pub fn new(core: Arc<HostCore>, cx: CallContext) -> Self {
-        Self { core, cx }
+        Self { core, cx, watch: None }
+    }
+
+    /// The same, somebody looking on.
+    #[must_use]
+    pub fn watched(self, watch: Arc<dyn ContextWatch>) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    fn run_inline(&self, op: Op, args: &Arguments) -> Result<Value, OpError> {
+        match op {
+            Op::Output(verb) => self.output(verb, args),
+            Op::Memory(space, verb) => memory_ops::run(self.memory(space, args)?, self.core.drivers.clock.now(), verb, args),
+            Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, args),
+            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) | Op::Web(_) => {
+                Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)))
+            }
+        }
     }
 
     fn author(&self) -> Author<'_> {
@@ -85,11 +104,30 @@ fn raw(value: &Value) -> Result<Option<RawJson>, OpError> {
     serde_json::value::to_raw_value(value).map(Some).map_err(|error| OpError::new("ERR_ENCODE", error.to_string()))
 }
 
+async fn run_awaiting(
+    core: &Arc<HostCore>,
+    cx: &CallContext,
+    (op, decl): (Op, &OpDecl),
+    args: &OpArgs,
+    callback: Option<Arc<dyn Callback>>,
+) -> Result<Value, OpError> {
+    let args = Arguments::read(decl, args)?;
+    match op {
+        Op::Mcp(verb) => mcp_ops::run(core, cx, verb, &args).await,
+        Op::Agent(verb) => agent_ops::run(core, cx, verb, &args, callback).await,
+        Op::Facade(verb) => facade_ops::run(core, cx, verb, &args).await,
+        Op::Llm(verb) => llm_ops::run(core, cx, verb, &args, callback).await,
+        Op::Output(_) | Op::Memory(..) | Op::Trace(_) | Op::Web(_) => {
+            Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)))
+        }
+    }
+}
+
 impl ContextOps for HookContext {
     fn data(&self) -> RawJson {
         let agent = self.cx.agent.as_ref().map_or("", |agent| agent.as_str());
         let referer = if self.cx.delegation.len() > 1 { "agent" } else { "api" };
-        let data = json!({
+        let mut data = json!({
             "chat_id": self.cx.session.id,
             "assistant_id": agent,
             "locale": "", "theme": "", "route": "",
@@ -99,6 +137,9 @@ impl ContextOps for HookContext {
             "metadata": self.cx.metadata,
             "authorized": self.cx.tree.person.authorized,
         });
+        if let (Some(watch), Value::Object(data)) = (&self.watch, &mut data) {
+            watch.data(data);
+        }
         serde_json::value::to_raw_value(&data).unwrap_or_else(|_| serde_json::value::RawValue::NULL.to_owned())
     }
 
@@ -111,16 +152,15 @@ impl ContextOps for HookContext {
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
         let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
-        let args = Arguments::read(decl, &args)?;
-        let value = match op {
-            Op::Output(verb) => self.output(verb, &args)?,
-            Op::Memory(space, verb) => memory_ops::run(self.memory(space, &args)?, self.core.drivers.clock.now(), verb, &args)?,
-            Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, &args)?,
-            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) => {
-                return Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)));
-            }
-        };
-        raw(&value)
+        if let Op::Web(verb) = op {
+            return web_ops::ask(&self.core, verb, &args);
+        }
+        let watched = self.watch.as_ref().map(|watch| (watch, watch.began(op, decl, &args)));
+        let result = Arguments::read(decl, &args).and_then(|args| self.run_inline(op, &args));
+        if let Some((watch, at)) = watched {
+            watch.ended(at, result.as_ref());
+        }
+        raw(&result?)
     }
 
     fn start(
@@ -129,24 +169,26 @@ impl ContextOps for HookContext {
         args: OpArgs,
         callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
-        let (core, cx) = (self.core.clone(), self.cx.clone());
+        if let Some((Op::Web(verb), _)) = op_at(op) {
+            return web_ops::start(&self.core, &self.cx, verb, args);
+        }
+        let (core, cx, watch) = (self.core.clone(), self.cx.clone(), self.watch.clone());
         Box::pin(async move {
             let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
-            let args = Arguments::read(decl, &args)?;
-            let value = match op {
-                Op::Mcp(verb) => mcp_ops::run(&core, &cx, verb, &args).await?,
-                Op::Agent(verb) => agent_ops::run(&core, &cx, verb, &args, callback).await?,
-                Op::Facade(verb) => facade_ops::run(&core, &cx, verb, &args).await?,
-                Op::Llm(verb) => llm_ops::run(&core, &cx, verb, &args, callback).await?,
-                Op::Output(_) | Op::Memory(..) | Op::Trace(_) => {
-                    return Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)));
-                }
-            };
-            raw(&value)
+            let Some(watch) = watch else { return raw(&run_awaiting(&core, &cx, (op, decl), &args, callback).await?) };
+            let at = watch.began(op, decl, &args);
+            let callback =
+                callback.map(|inner| Arc::new(WatchedCallback { inner, watch: watch.clone(), at }) as Arc<dyn Callback>);
+            let result = run_awaiting(&core, &cx, (op, decl), &args, callback).await;
+            watch.ended(at, result.as_ref());
+            raw(&result?)
         })
     }
 
     fn console(&self, level: &str, text: &str) {
+        if let Some(watch) = &self.watch {
+            watch.console(level, text);
+        }
         let event = EventKind::Console { level: level.to_owned(), text: text.to_owned() };
         self.core.drivers.tracer.emit(&self.cx.scope, self.cx.agent.as_ref(), event);
     }

@@ -28,6 +28,18 @@ pub(super) struct Entries {
 }
 
 impl Memory {
+    /// Writes a value that stays.
+    pub fn keep(&self, now: MonoNanos, key: impl Into<String>, value: Value) {
+        self.with(now, |entries| entries.put(key.into(), value, None));
+    }
+
+    /// What it holds at `now`, each value with its end.
+    pub fn contents(&self, now: MonoNanos) -> BTreeMap<String, (Value, Option<MonoNanos>)> {
+        self.with(now, |entries| {
+            entries.by_key.iter().map(|(key, entry)| (key.clone(), (entry.value.clone(), entry.until))).collect()
+        })
+    }
+
     /// Runs `work` on what is alive at `now`.
     pub(super) fn with<T>(&self, now: MonoNanos, work: impl FnOnce(&mut Entries) -> T) -> T {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);

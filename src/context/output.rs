@@ -108,6 +108,14 @@ impl OutputStream {
         Self { tracer, listener, state: Mutex::default() }
     }
 
+    /// A message as a client shows it now: type, props, block, whether it has ended.
+    pub fn shown(&self, id: &str) -> Option<(String, Value, Option<String>, bool)> {
+        self.with(|state| {
+            let document = state.open.get(id)?;
+            Some((document.kind.clone(), document.props.clone(), document.block.clone(), document.ended))
+        })
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -4,8 +4,9 @@
 //! types and texts of arguments stand beside it in `signatures`.
 
 use greenroom_boundary::isolate::{CallbackAt, OpDecl, OpIndex, OpKind};
+use greenroom_boundary::web;
 
-use super::verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb};
+use super::verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb, WebVerb};
 
 type Row = (Op, OpDecl);
 
@@ -105,6 +106,15 @@ macro_rules! memory_space {
     };
 }
 
+/// Behind the web's globals.
+const WEB: &[Row] = &[
+    (Op::Web(WebVerb::Now), web::DECLS[0]),
+    (Op::Web(WebVerb::Entropy), web::DECLS[1]),
+    (Op::Web(WebVerb::Url), web::DECLS[2]),
+    (Op::Web(WebVerb::Sleep), web::DECLS[3]),
+    (Op::Web(WebVerb::Fetch), web::DECLS[4]),
+];
+
 const GROUPS: &[&[Row]] = &[
     OUTPUT,
     FACADE,
@@ -114,6 +124,7 @@ const GROUPS: &[&[Row]] = &[
     memory_space!(User, "user"),
     memory_space!(Team, "team"),
     TRACE,
+    WEB,
 ];
 
 const LENGTH: usize = {

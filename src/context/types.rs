@@ -13,9 +13,12 @@ use super::table::TABLE;
 /// What is not an operation.
 const SHAPES: &str = include_str!("shapes.d.ts");
 
+/// The web's globals.
+const WEB: &str = include_str!("web.d.ts");
+
 /// The declarations, as text.
 pub fn declarations() -> String {
-    let mut out = SHAPES.to_owned();
+    let mut out = format!("{SHAPES}{WEB}");
     let mut written: Vec<(&str, &str)> = Vec::new();
     for part in PARTS {
         // Spaces of memory share one interface; `Ctx` has two parts, which TypeScript merges.

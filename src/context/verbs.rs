@@ -200,6 +200,21 @@ pub enum TraceVerb {
     SpaceKeys,
 }
 
+/// An operation behind the web's globals; none of them is on `ctx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebVerb {
+    /// Monotonic time.
+    Now,
+    /// Random bytes.
+    Entropy,
+    /// Reads and changes addresses.
+    Url,
+    /// Waits.
+    Sleep,
+    /// An HTTP exchange.
+    Fetch,
+}
+
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -217,4 +232,6 @@ pub enum Op {
     Llm(LlmVerb),
     /// On the trace that clients see.
     Trace(TraceVerb),
+    /// Behind the web's globals.
+    Web(WebVerb),
 }

@@ -8,9 +8,10 @@
 //! | LLM connector | [`llm::OpenAiChat`], all of a config as [`llm::LlmProviders`] |
 //! | external MCP server | [`mcp`] |
 //! | CLI sandbox runner | [`sandbox`] |
+//! | isolate | [`isolate::ProcessIsolates`], around an engine |
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
-//! | egress | [`EgressPolicy`] |
+//! | egress | [`EgressPolicy`], [`HttpEgress`] |
 //! | audit sink | [`audit::FileAudit`], [`audit::HttpAudit`] |
 //!
 //! [`FileWatch`] tells a person's edits; it is no boundary of the host, which never reads a file by itself twice.
@@ -18,7 +19,9 @@
 pub mod audit;
 mod clock;
 mod egress;
+mod egress_http;
 mod entropy;
+pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
@@ -26,5 +29,6 @@ mod watch;
 
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
+pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
-pub use watch::{FileWatch, WatchError};
+pub use watch::{FileWatch, WatchError, real_path};

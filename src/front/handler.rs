@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, FrameDuplex};
 use greenroom_boundary::trace::{Direction, EventKind, Outcome};
-use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
+use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName, Tracer};
 use greenroom_wire::http::server::Streams;
 use greenroom_wire::{
     ClientHello, IncomingRequest, Message, Peer, PeerHandler, PeerOptions, RpcError, negotiate, server_hello,
@@ -57,6 +57,8 @@ pub async fn serve_as(host: &Host, duplex: FrameDuplex, arrival: Arrival) {
     host.end_session(&root, &session_id).await;
 }
 
+/// How progress is told.
+pub(crate) const PROGRESS: &str = "notifications/progress";
 /// Key in the initialize result's `_meta`: `publish.introduction`.
 const INTRODUCTION_KEY: &str = "greenroom/introduction";
 
@@ -76,15 +78,18 @@ pub struct OutsideCall {
     pub raw: Option<RawParams>,
     /// Ends it.
     pub cancel: CancellationToken,
-    /// Where the client wants progress to go; its token is already out of `params`.
-    pub progress: Option<ProgressSink>,
+    /// Where the client wants progress to go, and the token by which it will know it; that is already out of `params`.
+    pub progress: Option<(Value, ProgressSink)>,
 }
 
 /// Answers a request of an outside client; the trace has it as a stimulus.
 pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError> {
     let (core, _in_use) = host.enter();
     let (tracer, scope) = (core.drivers.tracer.clone(), Scope::new(call.id.clone()));
-    let body = json!({"session": call.session, "params": call.params});
+    let mut body = json!({"session": call.session, "params": call.params});
+    if let Some((token, _)) = &call.progress {
+        body["progressToken"] = token.clone();
+    }
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
     let result = super::hooked::answer(Front { core, call }).await;
@@ -122,7 +127,7 @@ impl Front {
         let scope = Scope::new(self.call.id.clone());
         let session = self.core.session(&self.call.session);
         let mut cx = CallContext::new(scope, self.call.root.clone(), session, tree, self.call.cancel.clone());
-        cx.progress.clone_from(&self.call.progress);
+        cx.progress = self.call.progress.as_ref().map(|(_, sink)| sink.clone());
         cx
     }
 
@@ -253,7 +258,7 @@ impl Front {
 }
 
 /// Progress notifications for a client's token; values always grow.
-fn progress(peer: Peer, token: Value) -> ProgressSink {
+pub(crate) fn progress(token: Value, tell: impl Fn(Value) + Send + Sync + 'static) -> ProgressSink {
     let last = Mutex::new(0.0_f64);
     Arc::new(move |step| {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -268,10 +273,44 @@ fn progress(peer: Peer, token: Value) -> ProgressSink {
         for (key, value) in &step.further {
             params[key.as_str()] = value.clone();
         }
-        if let Ok(params) = to_raw_value(&params) {
-            peer.post("notifications/progress", Some(&params));
-        }
+        tell(params);
     })
+}
+
+fn posts(peer: Peer) -> impl Fn(Value) + Send + Sync {
+    move |params| {
+        if let Ok(params) = to_raw_value(&params) {
+            peer.post(PROGRESS, Some(&params));
+        }
+    }
+}
+
+/// Takes what an outside client tells: it asks for nothing, so there is no answer.
+pub fn told(host: &Host, root: &Arc<RootSession>, session: &str, method: &str, params: Option<&RawValue>) {
+    if method == "notifications/initialized" {
+        // It asks for nothing and changes nothing here; a replay gives requests alone.
+        return;
+    }
+    let core = host.core();
+    if core.drivers.tracer.enabled() {
+        let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+        note(&core.drivers.tracer, session, method, Direction::In, params);
+    }
+    if method == "notifications/roots/list_changed" {
+        let (root, method, params) = (root.clone(), method.to_owned(), params.map(RawValue::to_owned));
+        tokio::spawn(async move { core.router.tell(&root, &method, params.as_deref()).await });
+    }
+}
+
+/// The boundary of the client of a session, as traces call it.
+pub(crate) fn boundary(session: &str) -> String {
+    format!("client.{session}")
+}
+
+/// Traces what a client told, or was told.
+pub(crate) fn note(tracer: &Tracer, session: &str, method: &str, direction: Direction, params: Option<Value>) {
+    let (boundary, method, body) = (boundary(session), method.to_owned(), json!({"params": params}));
+    tracer.emit(&Scope::new(session), None, EventKind::Notification { boundary, method, direction, body });
 }
 
 #[async_trait]
@@ -298,46 +337,34 @@ impl PeerHandler for Connection {
             params,
             raw: request.params.as_ref().and_then(RawParams::read),
             cancel: request.cancel,
-            progress: token.map(|token| progress(request.peer, token)),
+            progress: token.map(|token| (token.clone(), progress(token, posts(request.peer)))),
         };
         let answered = answer(&self.host, call).await;
         if is_hello && answered.is_ok() {
             let (under_way, streams) = (self.under_way.clone(), self.streams.clone());
-            self.root.introduce(Arc::new(PeerClient { peer, boundary: self.boundary(), capabilities, under_way, streams }));
+            self.root.introduce(Arc::new(PeerClient {
+                peer,
+                boundary: boundary(&self.session_id),
+                capabilities,
+                under_way,
+                streams,
+            }));
         }
         answered
     }
 
     fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _: &Frame) {
-        if method == "notifications/initialized" {
-            // It asks for nothing and changes nothing here; a replay gives requests alone.
-            return;
-        }
-        self.note(method, Direction::In, params);
-        if method == "notifications/roots/list_changed" {
-            self.host.core().router.tell(&self.root, method, params);
-        }
+        told(&self.host, &self.root, &self.session_id, method, params);
     }
 
     fn sending(&self, frame: &Frame) {
-        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
-            self.note(&method, Direction::Out, params.as_deref());
-        }
-    }
-}
-
-impl Connection {
-    fn boundary(&self) -> String {
-        format!("client.{}", self.session_id)
-    }
-
-    fn note(&self, method: &str, direction: Direction, params: Option<&RawValue>) {
         let tracer = &self.host.core().drivers.tracer;
-        if tracer.enabled() {
+        if !tracer.enabled() {
+            return;
+        }
+        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
             let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-            let body = json!({"params": params});
-            let event = EventKind::Notification { boundary: self.boundary(), method: method.to_owned(), direction, body };
-            tracer.emit(&Scope::new(self.session_id.as_str()), None, event);
+            note(tracer, &self.session_id, &method, Direction::Out, params);
         }
     }
 }

@@ -5,12 +5,12 @@
 
 use greenroom_boundary::trace::HookPhase;
 use greenroom_boundary::{RawJson, SpanId, Tracer};
-use greenroom_wire::RpcError;
+use greenroom_wire::{RpcError, has_doubled_keys};
 use serde_json::{Value, json};
 
 use super::handler::{Front, encode};
 use crate::hooks::{Chain, Exchange, Fields, HookFailure, HookRunner, Message, MutationRecord, NoteMode, Side};
-use crate::router::{self, CallContext, CallError};
+use crate::router::{self, CallContext, CallError, RawParams};
 
 /// Where these hooks look, as traces call it.
 const BOUNDARY: &str = "host";
@@ -77,9 +77,17 @@ impl Looks<'_> {
     ) -> Result<RawJson, RpcError> {
         let core = front.core.clone();
         let exchange = self.exchange(&core.drivers.tracer);
-        let request = exchange.run(&chain.request, Side::Request, message, record).await;
-        let request = request.map_err(|failure| front.rpc(&CallError::Hook(failure)))?;
+        let refused = |failure| front.rpc(&CallError::Hook(failure));
+        let asked = message.name().to_owned();
+        let mut request = exchange.run(&chain.request, Side::Request, message, record).await.map_err(refused)?;
+        if request.name() != asked {
+            let also = core.router.host_chain(&request).validators_beside(chain);
+            request = exchange.run(&also, Side::Request, request, record).await.map_err(refused)?;
+        }
         record.note_sent(&request.params);
+        if !chain.request.is_empty() {
+            front.call.raw = front.call.raw.take().map(RawParams::unambiguous);
+        }
         if request.params != front.call.params {
             front.call.params.clone_from(&request.params);
         }
@@ -133,7 +141,10 @@ impl Looks<'_> {
             .await
             .map_err(|failure: HookFailure| front.rpc(&CallError::Hook(failure)))?;
         if after == before && (record.is_empty() || note == NoteMode::Off || result.is_err()) {
-            return result;
+            return match (result, after.result) {
+                (Ok(raw), Some(value)) if has_doubled_keys(&raw) => encode(&value),
+                (result, _) => result,
+            };
         }
         if after != before {
             record.note_original(before.result.clone().or_else(|| before.error.clone()));

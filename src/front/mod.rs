@@ -12,4 +12,5 @@ mod wishes;
 
 pub use catalogue::Catalogue;
 pub(crate) use catalogue::publishes;
-pub use handler::{Arrival, OutsideCall, answer, serve, serve_as};
+pub use handler::{Arrival, OutsideCall, answer, serve, serve_as, told};
+pub(crate) use handler::{PROGRESS, boundary, note, progress};

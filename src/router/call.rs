@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
+use greenroom_wire::has_doubled_keys;
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
@@ -17,8 +18,8 @@ use super::handshake::{HANDSHAKE, told_params};
 use super::permitted::{permitted, subject};
 use super::slots::{Factory, Instance, Slot};
 use super::{
-    CallContext, CallError, CallLimits, OpenExchange, Output, Params, RawParams, Sent, ServerRequest, ServerState, nearest,
-    tools,
+    Answered, CallContext, CallError, CallLimits, OpenExchange, Output, Params, RawParams, Sent, ServerRequest, ServerState,
+    nearest, tools,
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::audit::AuditLog;
@@ -144,6 +145,7 @@ impl Router {
         (message, raw_params): (Message, Option<RawParams>),
         record: &mut MutationRecord,
     ) -> Result<Output, CallError> {
+        let raw_params = raw_params.map(RawParams::unambiguous);
         let boundary = instance.boundary.as_str();
         let runner = RouterHooks { router: self, cx };
         let exchange = Exchange {
@@ -156,7 +158,11 @@ impl Router {
             depth: cx.hook_depth(),
         };
         let asked = subject(&message).to_owned();
-        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        let mut message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        if subject(&message) != asked {
+            let also = slot.hooks.chain(&message.method, message.name(), &cx.hooks).validators_beside(chain);
+            message = exchange.run(&also, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        }
         record.note_sent(&message.params);
         reachable(&slot.config, boundary, &message)?;
         if subject(&message) != asked {
@@ -177,7 +183,7 @@ impl Router {
             Ok(output) if output.value.is_null() => return Err(unreadable(boundary)),
             Ok(output) => {
                 response.result = Some(output.value);
-                raw = output.raw;
+                raw = output.raw.filter(|raw| !has_doubled_keys(raw));
             }
             // A transport error has no answer that a hook could look at (nanobot).
             Err(error @ (CallError::Unavailable(_) | CallError::Backoff { .. } | CallError::Cancelled { .. })) => {
@@ -231,7 +237,7 @@ impl Router {
         (method, params, raw): (Cow<'static, str>, Params, Option<RawParams>),
     ) -> impl Future<Output = Result<Output, CallError>> + Send {
         let (inner, limits) = (cx.inside(span), self.limits(cx, slot));
-        let request = ServerRequest { method, params, raw, limits, sent: Box::new(|| {}) };
+        let request = ServerRequest { method, params, raw, limits, sent: Box::new(|| {}), answered: None };
         let server = instance.server.clone();
         async move { server.request(&inner, request).await }
     }
@@ -248,7 +254,7 @@ impl Router {
         let boundary = instance.boundary.clone();
         let left = Arc::new(AtomicBool::new(false));
         let sent = self.sent(cx, &boundary, span, &message, left.clone());
-        let open = OpenExchange {
+        let open = Arc::new(OpenExchange {
             tracer: self.drivers.tracer.clone(),
             scope: cx.scope.clone(),
             agent: cx.agent.clone(),
@@ -256,13 +262,13 @@ impl Router {
             boundary,
             method: message.method.to_string(),
             left,
-        };
-        let request = ServerRequest { method: message.method, params: message.params.into(), raw, limits, sent };
+        });
+        let arrived = open.clone();
+        let answered: Answered = Box::new(move |result| close(&arrived, result));
+        let (method, params) = (message.method, message.params.into());
+        let request = ServerRequest { method, params, raw, limits, sent, answered: Some(answered) };
         let result = instance.server.request(&inner, request).await;
-        match &result {
-            Ok(output) => open.close(Outcome::Ok, || json!({"result": output.value}), None),
-            Err(error) => open.close(outcome_of(error), || json!({"error": error.to_rpc()}), None),
-        }
+        close(&open, result.as_ref().map(|output| &output.value));
         result
     }
 
@@ -353,6 +359,14 @@ impl Router {
     }
 }
 
+/// Traces how an exchange ended, unless that was done when its answer arrived.
+fn close(open: &OpenExchange, result: Result<&Value, &CallError>) {
+    match result {
+        Ok(value) => open.end(Outcome::Ok, || json!({"result": value}), None),
+        Err(error) => open.end(outcome_of(error), || json!({"error": error.to_rpc()}), None),
+    }
+}
+
 /// A hook may call another tool, but none that the overrides hide.
 fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result<(), CallError> {
     let tool = message.params.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -363,7 +377,7 @@ fn reachable(config: &ServerConfig, boundary: &str, message: &Message) -> Result
     Err(CallError::UnknownTool { server: boundary.to_owned(), tool: tool.to_owned(), hint })
 }
 
-fn unreadable(boundary: &str) -> CallError {
+pub(super) fn unreadable(boundary: &str) -> CallError {
     let message = format!("{boundary} answered with a result that hooks cannot read, so it is held back");
     CallError::Inner { code: "CALL_UNREADABLE".to_owned(), message }
 }

@@ -13,7 +13,7 @@ use futures::future::{BoxFuture, Shared};
 use greenroom_boundary::mcp::{Frame, McpError, McpTarget, ServerAddress};
 use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{CancellationToken, Drivers, RawJson, ServerName};
-use greenroom_wire::{Peer, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId, RequestOptions};
+use greenroom_wire::{OnAnswer, Peer, PeerOptions, Progress, ProtocolVersion, RequestError, RequestId, RequestOptions};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use super::raw::Written;
 use super::readable::readable;
 use super::under_way::UnderWay;
 use super::upstream::Upstream;
-use super::{CallContext, CallError, ListMethod, Offer, Output, Server, ServerRequest, ServerState};
+use super::{Answered, CallContext, CallError, ListMethod, Offer, Output, Server, ServerRequest, ServerState};
 use crate::host::HostState;
 use crate::sessions::{self, News};
 
@@ -129,7 +129,7 @@ impl ExternalServer {
     }
 
     async fn exchange(&self, cx: &CallContext, connection: &Connection, request: ServerRequest) -> Result<Output, CallError> {
-        let ServerRequest { method, params, raw, limits, sent } = request;
+        let ServerRequest { method, params, raw, limits, sent, answered } = request;
         let written = Written { value: &params, raw: raw.as_ref() };
         let written = serde_json::value::to_raw_value(&written)
             .map_err(|error| CallError::Inner { code: "CALL_ENCODE".to_owned(), message: error.to_string() })?;
@@ -145,6 +145,7 @@ impl ExternalServer {
             progress,
             cancel: cx.cancel.clone(),
             on_send: Some(on_send),
+            on_answer: answered.map(|answered| on_answer(&self.link.name, &method, limits.timeout, answered)),
         };
         let _begun = self.link.under_way.begin(cx);
         let raw = connection.peer.request(&method, Some(written), options).await;
@@ -201,6 +202,7 @@ impl Link {
             host: self.host.clone(),
             under_way: self.under_way.clone(),
             news: News::new(self.name.clone(), cx.root.clone()),
+            asked: Mutex::default(),
         });
         let options = PeerOptions { clock: self.drivers.clock.clone(), name: self.name.to_string() };
         let peer = Peer::start(duplex, handler, options);
@@ -257,6 +259,15 @@ pub(super) fn call_error(server: &ServerName, method: &str, limit: Duration, err
         RequestError::Closed(error) => CallError::Unavailable(error),
         other => CallError::Inner { code: other.code().to_owned(), message: format!("{server}: {other}") },
     }
+}
+
+/// Tells of an answer when it arrives.
+pub(super) fn on_answer(server: &ServerName, method: &str, limit: Duration, answered: Answered) -> OnAnswer {
+    let (server, method) = (server.clone(), method.to_owned());
+    Box::new(move |result| match result {
+        Ok(raw) => answered(Ok(&readable(raw).map_or(Value::Null, |(value, _)| value))),
+        Err(error) => answered(Err(&call_error(&server, &method, limit, error.clone()))),
+    })
 }
 
 pub(super) fn value_of(raw: &RawValue) -> Value {

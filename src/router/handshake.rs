@@ -14,7 +14,7 @@ use greenroom_wire::{HandshakeError, Peer, RequestOptions, ServerHello};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::external::call_error;
+use super::external::{call_error, on_answer};
 use super::slots::{Instance, Slot};
 use super::{CallContext, CallError, Output, Router, Server, ServerRequest};
 use crate::hooks::Message;
@@ -49,6 +49,7 @@ impl Server for Newcomer {
         let mut options = RequestOptions::within(limit);
         let sent = request.sent;
         options.on_send = Some(Box::new(move |_, _| sent()));
+        options.on_answer = request.answered.map(|answered| on_answer(&self.name, &request.method, limit, answered));
         let raw = self.peer.request(&request.method, Some(params), options).await;
         let raw: RawJson = raw.map_err(|error| call_error(&self.name, &request.method, limit, error))?;
         Ok(Output { value: serde_json::from_str(raw.get()).unwrap_or_default(), raw: Some(raw) })

@@ -231,6 +231,7 @@ impl Router {
                 raw: None,
                 limits: self.limits(cx, slot),
                 sent: Box::new(|| {}),
+                answered: None,
             };
             return instance.server.request(cx, request).await;
         }

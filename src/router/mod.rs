@@ -38,6 +38,6 @@ pub(crate) use open::OpenExchange;
 pub use params::Params;
 pub use raw::RawParams;
 pub(crate) use readable::readable;
-pub use server::{CallLimits, Output, Sent, Server, ServerRequest};
+pub use server::{Answered, CallLimits, Output, Sent, Server, ServerRequest};
 pub(crate) use slots::Factory;
 pub(crate) use tools::upstream_name;

@@ -35,7 +35,8 @@ impl OpenExchange {
         self.end(outcome, body, usage);
     }
 
-    fn end(&self, outcome: Outcome, body: impl FnOnce() -> Value, usage: Option<Usage>) {
+    /// Like [`OpenExchange::close`], for whoever shares it; the first end counts.
+    pub(crate) fn end(&self, outcome: Outcome, body: impl FnOnce() -> Value, usage: Option<Usage>) {
         if !self.left.swap(false, Ordering::SeqCst) || !self.tracer.enabled() {
             return;
         }

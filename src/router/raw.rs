@@ -6,6 +6,7 @@
 use std::fmt;
 
 use greenroom_boundary::RawJson;
+use greenroom_wire::has_doubled_keys;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,6 +20,12 @@ impl RawParams {
     /// Reads a `params` object; `None` if it is none.
     pub fn read(raw: &RawJson) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
+    }
+
+    /// Without the fields that readers may understand in two ways: those are written anew, as hooks have seen them.
+    #[must_use]
+    pub(crate) fn unambiguous(self) -> Self {
+        Self(self.0.into_iter().filter(|(_, raw)| !has_doubled_keys(raw)).collect())
     }
 
     pub(crate) fn into_fields(self) -> impl Iterator<Item = (String, RawJson)> {
@@ -70,5 +77,23 @@ impl Serialize for Written<'_> {
             }
         }
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+
+    use super::*;
+
+    #[test]
+    fn what_readers_understand_in_two_ways_is_written_anew() {
+        let text = r#"{"name":"buy","arguments":{"x":"SECRET","x":"ok"},"n":[1.0,1e2]}"#;
+        let raw = RawParams::read(&RawJson::from(serde_json::value::RawValue::from_string(text.to_owned()).unwrap())).unwrap();
+        let value: Value = serde_json::from_str(text).unwrap();
+        let written = |raw: &RawParams| to_raw_value(&Written { value: &value, raw: Some(raw) }).unwrap().get().to_owned();
+        assert_eq!(written(&raw), text, "without a judge the bytes are the caller's own");
+        let judged = raw.unambiguous();
+        assert_eq!(written(&judged), r#"{"name":"buy","arguments":{"x":"ok"},"n":[1.0,1e2]}"#);
     }
 }

@@ -31,6 +31,9 @@ impl From<Value> for Output {
 /// Called when the request leaves.
 pub type Sent = Box<dyn FnOnce() + Send>;
 
+/// Called when the answer arrives, before anything else that the server says is looked at.
+pub type Answered = Box<dyn FnOnce(Result<&Value, &CallError>) + Send>;
+
 /// A request to a server.
 pub struct ServerRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, …
@@ -43,6 +46,8 @@ pub struct ServerRequest {
     pub limits: CallLimits,
     /// Call it when the request leaves.
     pub sent: Sent,
+    /// For servers whose answers wait for the caller to wake: call it when the answer arrives. `None` if nobody listens.
+    pub answered: Option<Answered>,
 }
 
 /// How long a call may take.

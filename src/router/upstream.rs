@@ -2,13 +2,14 @@
 //!
 //! Invariant: nothing that a server sends is lost without a trace. Deliberately no requests of ours here.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use greenroom_boundary::mcp::{Frame, McpError};
 use greenroom_boundary::trace::{Direction, EventKind};
-use greenroom_boundary::{Drivers, RawJson, Scope, ServerName};
+use greenroom_boundary::{CancellationToken, Drivers, RawJson, Scope, ServerName};
 use greenroom_wire::{DropReason, IncomingRequest, Message, Peer, PeerHandler, RequestId, RpcError, WireError};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -33,11 +34,32 @@ pub(super) struct Upstream {
     pub(super) host: Arc<HostState>,
     pub(super) under_way: UnderWay,
     pub(super) news: News,
+    /// On whose behalf, and with which method, each question without an answer was asked.
+    pub(super) asked: Mutex<BTreeMap<RequestId, (Scope, String)>>,
 }
 
 impl Upstream {
     fn emit(&self, kind: EventKind) {
         self.drivers.tracer.emit(&Scope::default(), None, kind);
+    }
+
+    fn note(&self, scope: &Scope, method: &str, direction: Direction, body: Value) {
+        let (boundary, method) = (self.boundary.clone(), method.to_owned());
+        self.drivers.tracer.emit(scope, None, EventKind::Notification { boundary, method, direction, body });
+    }
+
+    fn asked<R>(&self, change: impl FnOnce(&mut BTreeMap<RequestId, (Scope, String)>) -> R) -> R {
+        change(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// An answer of ours leaves.
+    fn answering(&self, id: Option<&RequestId>, result: Result<RawJson, RpcError>) {
+        let Some((scope, method)) = id.and_then(|id| self.asked(|asked| asked.remove(id))) else { return };
+        let body = match result {
+            Ok(raw) => json!({"result": value_of(&raw)}),
+            Err(error) => json!({"error": error}),
+        };
+        self.note(&scope, &method, Direction::Out, body);
     }
 }
 
@@ -45,15 +67,8 @@ impl Upstream {
 impl PeerHandler for Upstream {
     async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
         let (cause, ends) = self.under_way.cause();
-        let scope = cause.as_ref().map(|cx| cx.scope.clone()).unwrap_or_default();
-        let method = request.method.clone();
-        let note = |direction: Direction, body: Value| {
-            let (boundary, method) = (self.boundary.clone(), method.clone());
-            let event = EventKind::Notification { boundary, method, direction, body };
-            self.drivers.tracer.emit(&scope, None, event);
-        };
-        note(Direction::In, json!({"params": request.params.as_deref().map(value_of)}));
-        let answered = match self.host.current() {
+        let _unasked = Unasked { of: self, id: request.id.clone(), cancel: request.cancel.clone() };
+        match self.host.current() {
             Some(core) => {
                 let question = Question {
                     server: self.server.clone(),
@@ -67,15 +82,17 @@ impl PeerHandler for Upstream {
                 sessions::answer(&core, question).await
             }
             None => Err(RpcError::method_not_found(&request.method)),
-        };
-        if self.drivers.tracer.enabled() {
-            let body = match &answered {
-                Ok(raw) => json!({"result": value_of(raw)}),
-                Err(error) => json!({"error": error}),
-            };
-            note(Direction::Out, body);
         }
-        answered
+    }
+
+    fn arrived(&self, request: &IncomingRequest) {
+        if !self.drivers.tracer.enabled() {
+            return;
+        }
+        let scope = self.under_way.cause().0.map(|cx| cx.scope.clone()).unwrap_or_default();
+        let body = json!({"params": request.params.as_deref().map(value_of)});
+        self.note(&scope, &request.method, Direction::In, body);
+        self.asked(|asked| asked.insert(request.id.clone(), (scope, request.method.clone())));
     }
 
     fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _frame: &Frame) {
@@ -118,13 +135,16 @@ impl PeerHandler for Upstream {
     }
 
     fn sending(&self, frame: &Frame) {
-        if let Ok(Message::Notification { method, params }) = Message::parse(frame) {
-            self.emit(EventKind::Notification {
-                boundary: self.boundary.clone(),
-                method: method.clone(),
-                direction: Direction::Out,
-                body: json!({"params": params.as_deref().map(value_of)}),
-            });
+        if !self.drivers.tracer.enabled() {
+            return;
+        }
+        match Message::parse(frame) {
+            Ok(Message::Notification { method, params }) => {
+                let body = json!({"params": params.as_deref().map(value_of)});
+                self.note(&Scope::default(), &method, Direction::Out, body);
+            }
+            Ok(Message::Response { id, result }) => self.answering(id.as_ref(), result),
+            Ok(Message::Request { .. }) | Err(_) => {}
         }
     }
 
@@ -134,6 +154,21 @@ impl PeerHandler for Upstream {
         if let Some(why) = why {
             let body = json!({"code": why.code(), "message": self.drivers.credentials.mask(&why.to_string())});
             self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "connection_closed".to_owned(), body });
+        }
+    }
+}
+
+/// Forgets a question that its server has taken back: no answer will leave.
+struct Unasked<'a> {
+    of: &'a Upstream,
+    id: RequestId,
+    cancel: CancellationToken,
+}
+
+impl Drop for Unasked<'_> {
+    fn drop(&mut self) {
+        if self.cancel.is_cancelled() {
+            self.of.asked(|asked| asked.remove(&self.id));
         }
     }
 }

@@ -50,9 +50,29 @@ impl ScriptSyntaxError {
     }
 }
 
+/// The line of a source with a caret below a column, from 1, in UTF-16 units; none if there is no such line.
+pub fn snippet_at(source: &str, line: u32, column: u32) -> Option<String> {
+    let index = usize::try_from(line).ok()?.checked_sub(1)?;
+    let (mut start, mut text) = (0, "");
+    for (at, each) in source.split('\n').enumerate().take(index + 1) {
+        text = each;
+        if at < index {
+            start += each.len() + 1;
+        }
+    }
+    let units = usize::try_from(column).ok()?.saturating_sub(1);
+    let mut before = 0;
+    let offset = text.char_indices().find_map(|(at, c)| {
+        let here = before >= units;
+        before += c.len_utf16();
+        here.then_some(at)
+    });
+    (start <= source.len()).then(|| position::Place::of(source, start + offset.unwrap_or(text.len())).snippet())
+}
+
 /// Largest source, in bytes. The parser descends once per level of nesting, and a byte can be a level: the stack that it is
 /// given grows with the source, so a source has to end somewhere.
-const MAX_SOURCE_BYTES: usize = 1 << 20;
+pub(super) const MAX_SOURCE_BYTES: usize = 1 << 20;
 /// Stack per byte of source: more than a level takes in a build without optimization.
 const STACK_BYTES_PER_SOURCE_BYTE: usize = 4 << 10;
 /// Stack for any source.
@@ -72,7 +92,7 @@ pub fn strip_types(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSynt
 }
 
 /// Runs a parser on a stack that is deep enough for a source of this length; `None` if it panicked or got no stack.
-fn on_deep_stack<T: Send>(source_bytes: usize, parse: impl FnOnce() -> T + Send) -> Option<T> {
+pub(super) fn on_deep_stack<T: Send>(source_bytes: usize, parse: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let stack_bytes = STACK_BYTES + source_bytes * STACK_BYTES_PER_SOURCE_BYTE;
         let parser = std::thread::Builder::new().name("greenroom-parser".to_owned()).stack_size(stack_bytes);

@@ -54,6 +54,7 @@ impl ScriptServer {
         }
         let (core, script) = self.open()?;
         let limits = core.config.policy.script_limits;
+        let limits = Limits { isolation: self.isolation.unwrap_or(limits.isolation), ..limits };
         (request.sent)();
         let functions = core.drivers.isolate.functions(&script, &limits).await.map_err(|error| Self::failed(&error))?;
         Ok(list.page(functions.into_iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect()))

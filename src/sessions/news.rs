@@ -11,6 +11,7 @@ use std::time::Duration;
 use greenroom_boundary::clock::sleep;
 use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{RawJson, Scope, ServerName};
+use greenroom_wire::has_doubled_keys;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -19,7 +20,7 @@ use super::{LogLevel, RootSession};
 use crate::front::publishes;
 use crate::hooks::Message;
 use crate::host::HostCore;
-use crate::router::RawParams;
+use crate::router::{RawParams, readable};
 
 /// How long changes of a list are gathered before the client is told of them.
 const BURST: Duration = Duration::from_millis(50);
@@ -50,17 +51,11 @@ impl News {
         if self.root.client().is_none() {
             return;
         }
-        if let Some(list) = LISTS.into_iter().find(|list| *list == method) {
-            if publishes(core, &self.server, list) {
-                list_changed(core, &self.root, list);
-            }
-            return;
-        }
-        if !self.concerns(method, params) {
+        if !self.concerns(core, method, params) {
             return;
         }
         if self.waiting.load(Ordering::SeqCst) == 0 && !core.router.looks_at(&self.server, method) {
-            return deliver(&self.server, &self.root, method, params);
+            return deliver(core, &self.server, &self.root, method, params);
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let queue = self.queue.get_or_init(|| self.hooked());
@@ -68,10 +63,19 @@ impl News {
     }
 
     /// Whether the client wants to hear of it.
-    fn concerns(&self, method: &str, params: Option<&RawValue>) -> bool {
+    fn concerns(&self, core: &HostCore, method: &str, params: Option<&RawValue>) -> bool {
+        if LISTS.contains(&method) {
+            return publishes(core, &self.server, method);
+        }
+        // Field by field: a number that nobody can hold must not hide the others.
         let field = |name: &str| {
-            let params: Map<String, Value> = serde_json::from_str(params?.get()).ok()?;
-            params.get(name).cloned()
+            let fields = RawParams::read(&params?.to_owned())?;
+            fields
+                .into_fields()
+                .filter(|(key, _)| key == name)
+                .last()
+                .and_then(|(_, raw)| readable(&raw))
+                .map(|(value, _)| value)
         };
         match method {
             "notifications/message" => match (self.root.log_level(), field("level")) {
@@ -112,20 +116,29 @@ async fn past_hooks(
     method: &str,
     params: Option<&RawValue>,
 ) {
-    let value: Value = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let withheld = |code: &str, message: &str| {
+        let body = json!({"notification": method, "code": code, "message": message});
+        let event = EventKind::Warning { boundary: format!("mcp.{server}"), method: "notification_withheld".to_owned(), body };
+        core.drivers.tracer.emit(&Scope::new(server.as_str()), None, event);
+    };
+    let value = match params.map(|raw| readable(&raw.to_owned())) {
+        None => Value::Null,
+        Some(Some((value, _))) => value,
+        Some(None) => return withheld("CALL_UNREADABLE", "its parameters cannot be read by hooks"),
+    };
     match core.router.news(root, server, Message::request(method.to_owned(), value.clone())).await {
-        Ok(message) if message.params == value => deliver(server, root, method, params),
-        Ok(message) => deliver(server, root, method, to_raw_value(&message.params).ok().as_deref()),
-        Err(failure) => {
-            let body = json!({"notification": method, "code": failure.code, "message": failure.message});
-            let event =
-                EventKind::Warning { boundary: format!("mcp.{server}"), method: "notification_withheld".to_owned(), body };
-            core.drivers.tracer.emit(&Scope::new(server.as_str()), None, event);
+        Ok(message) if message.params == value && !params.is_some_and(has_doubled_keys) => {
+            deliver(core, server, root, method, params);
         }
+        Ok(message) => deliver(core, server, root, method, to_raw_value(&message.params).ok().as_deref()),
+        Err(failure) => withheld(&failure.code, &failure.message),
     }
 }
 
-fn deliver(server: &ServerName, root: &RootSession, method: &str, params: Option<&RawValue>) {
+fn deliver(core: &Arc<HostCore>, server: &ServerName, root: &Arc<RootSession>, method: &str, params: Option<&RawValue>) {
+    if let Some(list) = LISTS.into_iter().find(|list| *list == method) {
+        return list_changed(core, root, list);
+    }
     let Some(client) = root.client() else { return };
     let params = params.map(RawValue::to_owned);
     let params = if method == "notifications/message" { params.map(|raw| with_server(server, raw)) } else { params };

@@ -14,7 +14,7 @@ use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
 use greenroom_harness::model::{ElicitationSpec, SamplingSpec};
-use greenroom_wire::RpcError;
+use greenroom_wire::{RpcError, has_doubled_keys};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use crate::agents::{Session, TurnTree, choose};
 use crate::context::OutputStream;
 use crate::hooks::Message;
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, OpenExchange, Output};
+use crate::router::{CallContext, CallError, OpenExchange, Output, readable};
 
 const SAMPLING: &str = "sampling/createMessage";
 const ELICITATION: &str = "elicitation/create";
@@ -114,7 +114,8 @@ pub(crate) async fn answer(core: &Arc<HostCore>, question: Question) -> Result<R
     let message = Message::request(question.method.clone(), params.clone());
     let raw = question.params.clone();
     let asked = async |message: Message| {
-        let raw = raw.filter(|_| message.params == params);
+        // What hooks may have read in another way than the client would is written anew.
+        let raw = raw.filter(|raw| message.params == params && !has_doubled_keys(raw));
         ask(core, &cx, &question.server, answerer, &message, raw).await
     };
     let work = core.router.question(&cx, &question.server, message, asked);
@@ -229,6 +230,7 @@ async fn ask_client(
         None if message.params.is_null() => None,
         None => to_raw_value(&message.params).ok(),
     };
+    client.ready(&method, &message.params).await;
     let event = EventKind::Request {
         span,
         parent: cx.parent,
@@ -242,7 +244,8 @@ async fn ask_client(
     let open = OpenExchange { tracer, scope, agent, span, boundary: boundary.clone(), method, left };
     match client.request(&message.method, params, &cx.scope, &cx.cancel).await {
         Ok(raw) => {
-            let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+            // `null` for what cannot be held: hooks then hold it back, and without hooks the bytes go on.
+            let value = readable(&raw).map_or(Value::Null, |(value, _)| value);
             open.close(Outcome::Ok, || json!({"result": value}), None);
             Ok(Output { value, raw: Some(raw) })
         }

@@ -26,6 +26,11 @@ pub trait Client: Send + Sync {
     /// The capabilities of its `initialize`: `sampling`, `elicitation`, `roots`, …
     fn capabilities(&self) -> Value;
 
+    /// Waits until it may be asked something; a client of a replay has its turns.
+    async fn ready(&self, method: &str, params: &Value) {
+        let _ = (method, params);
+    }
+
     /// Asks it (`sampling/createMessage`, `elicitation/create`, `roots/list`). `scope` is that of the call which the question
     /// comes from: its root names the client's own request, if it is one.
     async fn request(

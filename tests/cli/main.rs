@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
 mod checks;
+mod hook_run;
 mod http;
 mod mock;
 mod questions;
@@ -18,3 +19,4 @@ mod serve;
 mod stdio;
 mod support;
 mod traces;
+mod watch;

@@ -12,12 +12,12 @@ use crate::http::{Session, call_tool, initialize};
 use crate::support::{Running, at, folder, tool};
 
 /// The public test server, which asks its client things.
-fn everything() -> TempDir {
+pub(crate) fn everything() -> TempDir {
     let server = tool("node/node_modules/.bin/mcp-server-everything");
     folder(&[("greenroom.yaml", &format!("mcpServers:\n  everything: {{ command: {server}, args: [stdio] }}\n"))])
 }
 
-fn able_client() -> Value {
+pub(crate) fn able_client() -> Value {
     let mut hello = initialize();
     hello["params"]["capabilities"] = json!({"sampling": {}, "elicitation": {"form": {}}, "roots": {}});
     hello
@@ -38,7 +38,7 @@ fn answer(frame: &Value) -> Option<Value> {
     Some(json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}))
 }
 
-const SAMPLING: &str = "trigger-sampling-request";
+pub(crate) const SAMPLING: &str = "trigger-sampling-request";
 
 #[test_case(SAMPLING, json!({"prompt": "two words"}), "good day"; "a sample")]
 #[test_case("trigger-elicitation-request", json!({}), "declined"; "a form")]
@@ -81,7 +81,17 @@ async fn a_client_on_http_is_asked_on_the_stream_of_its_call() {
     assert!(session.tools().await.iter().any(|tool| tool == SAMPLING));
     // Nobody answers on this one: a question without a known cause would go there.
     let unheard = session.listen().await;
-    let mut stream = session.send(&call_tool(7, SAMPLING, json!({"prompt": "two words"}))).await;
+    let text = converse(&session, &call_tool(7, SAMPLING, json!({"prompt": "two words"}))).await;
+    assert!(text.contains("good day"), "{text}");
+    drop(unheard);
+    let plain = Session::open(&url).await;
+    assert!(!plain.tools().await.iter().any(|tool| tool == SAMPLING), "what a client cannot do its servers are not offered");
+    assert!(session.delete().await.is_success());
+}
+
+/// Sends a request and answers what its stream asks, until it ends; the whole stream.
+pub(crate) async fn converse(session: &Session, request: &Value) -> String {
+    let mut stream = session.send(request).await;
     let (mut text, mut seen) = (String::new(), 0);
     while let Some(chunk) = stream.chunk().await.unwrap() {
         text.push_str(std::str::from_utf8(&chunk).unwrap());
@@ -93,11 +103,7 @@ async fn a_client_on_http_is_asked_on_the_stream_of_its_call() {
         }
         seen = frames.len();
     }
-    assert!(text.contains("good day"), "{text}");
-    drop(unheard);
-    let plain = Session::open(&url).await;
-    assert!(!plain.tools().await.iter().any(|tool| tool == SAMPLING), "what a client cannot do its servers are not offered");
-    assert!(session.delete().await.is_success());
+    text
 }
 
 /// The message of a whole event.

@@ -3,8 +3,10 @@
 //! Invariant: the programs of the servers are gone before a replay starts. Deliberately real servers in the recordings.
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::http::{Session, call_tool};
+use crate::questions::{SAMPLING, able_client, converse, everything};
 use crate::support::{Running, at, folder, greenroom, program, stderr, stdout, tool};
 
 const SCOUT: &str = r#"
@@ -107,6 +109,32 @@ async fn a_session_of_an_outside_client_replays() {
     recording.signal(Signal::SIGTERM);
     assert_eq!(recording.ended().await.code(), Some(0));
     let same = greenroom(["replay", &cassette, "-c", "examples/greenroom.yaml"]).success();
+    assert!(stdout(&same).contains(" events, 0 differences"), "{}", stdout(&same));
+}
+
+/// The client is asked, hears progress and says that its roots have changed.
+#[tokio::test]
+async fn what_a_client_answers_and_tells_replays() {
+    let files = everything();
+    let (config, cassette) = (at(&files, "greenroom.yaml"), at(&files, "s.cas"));
+    let mut recording = Running::start(["record", "-c", &config, "-o", &cassette, "--listen", "127.0.0.1:0"]);
+    let said = recording.line_after("MCP at ");
+    let session = Session::introduce(said.split(';').next().unwrap(), &able_client()).await;
+    let mut long = call_tool(5, "trigger-long-running-operation", json!({"duration": 0.3, "steps": 3}));
+    long["params"]["_meta"] = json!({"progressToken": "p"});
+    converse(&session, &long).await;
+    converse(&session, &call_tool(6, "trigger-elicitation-request", json!({}))).await;
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    assert_eq!(session.send(&changed).await.status(), 202);
+    let text = converse(&session, &call_tool(7, SAMPLING, json!({"prompt": "two words"}))).await;
+    assert!(text.contains("good day"), "{text}");
+    recording.signal(Signal::SIGTERM);
+    assert_eq!(recording.ended().await.code(), Some(0));
+    let trace = std::fs::read_to_string(at(&files, "s.cas.trace.jsonl")).unwrap();
+    for told in ["notifications/progress", "elicitation/create", "sampling/createMessage", "notifications/roots/list_changed"] {
+        assert!(trace.lines().any(|line| line.contains(told) && line.contains("client.s1")), "{told} in {trace}");
+    }
+    let same = greenroom(["replay", &cassette, "-c", &config]).success();
     assert!(stdout(&same).contains(" events, 0 differences"), "{}", stdout(&same));
 }
 

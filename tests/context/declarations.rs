@@ -3,19 +3,40 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use greenroom::context::{PARTS, TABLE, declarations};
-use greenroom_boundary::isolate::OpKind;
+use greenroom::context::{GLOBALS, PARTS, TABLE, declarations};
+use greenroom_boundary::isolate::{OpDecl, OpKind};
+use greenroom_boundary::web::{is_web, parts_of};
 use greenroom_harness::load::{LoadOptions, load_suite};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The operations of `ctx`, without those behind the web's globals.
+fn on_ctx() -> impl Iterator<Item = &'static OpDecl> {
+    TABLE.iter().filter(|decl| !is_web(decl.path))
+}
+
+#[test]
+fn every_global_of_the_web_is_described_and_declared() {
+    let mut installed: Vec<&str> = parts_of(&TABLE).flat_map(|part| part.globals).copied().collect();
+    let mut described: Vec<&str> = GLOBALS.iter().flat_map(|global| global.names).copied().collect();
+    installed.sort_unstable();
+    described.sort_unstable();
+    assert_eq!(installed, described);
+    assert_eq!(parts_of(&TABLE).count(), greenroom_boundary::web::PARTS.len());
+    let text = declarations();
+    for name in installed {
+        let forms = [format!("declare var {name}: "), format!("declare function {name}("), format!("declare function {name}<")];
+        assert!(forms.iter().any(|form| text.contains(form)), "{name}");
+    }
+}
+
 #[test]
 fn every_operation_has_one_signature() {
     let mut described: Vec<String> =
         PARTS.iter().flat_map(|part| part.operations.iter().map(move |op| format!("{}{}", part.prefix, op.name))).collect();
-    let mut declared: Vec<String> = TABLE.iter().map(|decl| decl.path.to_owned()).collect();
+    let mut declared: Vec<String> = on_ctx().map(|decl| decl.path.to_owned()).collect();
     described.sort();
     declared.sort();
     assert_eq!(described, declared);
@@ -64,7 +85,7 @@ fn top_level(list: &str) -> Vec<String> {
 #[test]
 fn an_operation_that_waits_has_its_twin() {
     let text = declarations();
-    for decl in &TABLE {
+    for decl in on_ctx() {
         let name = decl.path.rsplit('.').next().unwrap();
         // Below a name, what needs nothing but that name is a property.
         let is_property = decl.path.contains('*') && decl.min_args == 1;
@@ -124,6 +145,15 @@ export async function Next(ctx: Ctx) {
   ctx.SendAsync('x');
   // @ts-expect-error data is read only
   ctx.chat_id = 'x';
+  // @ts-expect-error code does not come from text
+  setTimeout('ctx.Send(1)', 1);
+  // @ts-expect-error only fetch makes one
+  new Response('x');
+  // @ts-expect-error there is no cache
+  await fetch('https://a.example', { cache: 'no-store' });
+  const answer = await fetch(new URL('https://a.example'), { method: 'POST', body: { a: 1 }, signal: AbortSignal.timeout(5) });
+  const text: string = answer.headers.get('x') ?? await answer.text();
+  console.log(text, crypto.randomUUID(), structuredClone({ a: new Map([[1, 2]]) }).a.get(1)?.toFixed());
   const tools: Tool[] = (await ctx.mcp.ListToolsAsync('shop')).tools;
   console.log(tools.length);
 }

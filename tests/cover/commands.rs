@@ -6,12 +6,12 @@ use test_case::test_case;
 
 const CONFIG: &str = "tests/cover/config/greenroom.yaml";
 
-fn greenroom(args: &[&str]) -> (i32, String) {
+pub(crate) fn greenroom(args: &[&str]) -> (i32, String) {
     let output = Command::cargo_bin("greenroom").unwrap().args(args).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
-fn parsed(args: &[&str]) -> (i32, Value) {
+pub(crate) fn parsed(args: &[&str]) -> (i32, Value) {
     let (code, stdout) = greenroom(args);
     (code, serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}")))
 }

@@ -5,3 +5,5 @@
 mod commands;
 mod declared;
 mod explained;
+#[cfg(feature = "v8")]
+mod scripts;

@@ -5,6 +5,8 @@
 mod audit;
 mod cli;
 mod egress;
+#[cfg(all(feature = "v8", feature = "quickjs"))]
+mod isolates;
 #[cfg(target_os = "linux")]
 mod keeper;
 mod llm;

@@ -72,10 +72,26 @@ fn response_may_change_the_answer() {
 #[test_case("request"; "request")]
 #[test_case("response"; "response")]
 fn a_hook_that_says_nothing_changes_nothing(hook: &str) {
-    for value in [Value::Null, json!({"accept": true}), json!({"accept": true, "unknown": 1})] {
-        let stage = stage(hook, "!mutate:policy/h", returns(value));
+    let says = [
+        ("policy/h", Value::Null),
+        ("policy/h", json!({})),
+        ("!mutate:policy/h", json!({"accept": true})),
+        ("!mutate:policy/h", json!({"accept": true, "unknown": 1})),
+    ];
+    for (target, value) in says {
+        let stage = stage(hook, target, returns(value));
         assert_eq!(stage.turn("desk", "go").text, "hello");
         assert_eq!(stage.verdicts(), [("policy/h".to_owned(), HookVerdict::Unchanged)]);
+    }
+}
+
+#[test_case("config"; "config")]
+#[test_case("request"; "request")]
+#[test_case("response"; "response")]
+fn a_validator_that_says_nothing_refuses(hook: &str) {
+    for value in [Value::Null, json!({})] {
+        let stage = stage(hook, "!mutate:policy/h", returns(value));
+        assert_eq!(stage.turn("desk", "go").error.unwrap().code, "HOOK_MALFORMED");
     }
 }
 

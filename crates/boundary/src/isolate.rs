@@ -14,12 +14,19 @@ use serde::{Deserialize, Serialize};
 use crate::{BoxFuture, CancellationToken, RawJson};
 
 /// A script: plain JavaScript whose lines and columns are those of the source file it was made from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
     /// The file as the user knows it, `agents/travel.ts`; shown in errors.
     pub name: String,
     /// The code. Top-level functions, and `export`ed ones (`export default` is named `default`), can be called.
     pub code: Arc<str>,
+}
+
+impl Script {
+    /// A script without imports.
+    pub fn new(name: impl Into<String>, code: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), code: code.into() }
+    }
 }
 
 /// How far a call is kept apart from the calls before and after it. A call never sees what another one left, at any level.
@@ -54,7 +61,7 @@ impl Isolation {
 }
 
 /// What one call may use, and how far it is kept apart from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// How far it is kept apart.
     pub isolation: Isolation,
@@ -93,7 +100,7 @@ impl Default for Limits {
 }
 
 /// How an operation of `ctx` runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OpKind {
     /// At once, on the isolate's thread; it never waits.
     Inline,
@@ -126,7 +133,7 @@ pub struct OpDecl {
 }
 
 /// The index of an operation in the table that the engine was made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OpIndex(pub usize);
 
 /// An error that an operation throws into the script, as an `Error` with `code`.
@@ -154,7 +161,7 @@ impl OpError {
 }
 
 /// What a script's callback answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallbackVerdict {
     /// Go on: it returned nothing, `true` or `0`.
     Continue,
@@ -209,7 +216,7 @@ pub trait ContextOps: Send + Sync {
 }
 
 /// Where a function gets its `ctx`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PassCtx {
     /// It gets none.
     No,
@@ -241,7 +248,7 @@ impl fmt::Debug for CallRequest {
 }
 
 /// What a call returned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CallValue {
     /// The script has no such function.
     NoSuchFunction,
@@ -293,7 +300,7 @@ impl fmt::Display for JsException {
 }
 
 /// Why a call gave no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum IsolateError {
     /// The script does not parse, or its top level threw.
     #[error("script does not load: {0}")]

@@ -22,6 +22,7 @@ pub mod cli;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod coverage;
 pub mod drivers;
 pub mod egress;
 pub mod entropy;
@@ -31,6 +32,7 @@ pub mod llm;
 pub mod mcp;
 pub mod secrets;
 pub mod trace;
+pub mod web;
 
 pub use audit::AuditSink;
 pub use cli::CliRunner;

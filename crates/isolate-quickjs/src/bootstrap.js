@@ -2,8 +2,8 @@
 // what a script does to them stays within that script. It returns the functions that the host calls.
 (function bootstrap(native, table, dataText, absent) {
   "use strict";
-  // Groups that this call lacks.
-  const ops = table.filter((op) => !absent.some((path) => op.path.startsWith(`${path}.`)));
+  // Without groups that this call lacks, and operations behind globals.
+  const ops = table.ops.filter((op) => op.path[0] !== "$" && !absent.some((path) => op.path.startsWith(`${path}.`)));
   const { stringify, parse } = JSON;
   const { apply, construct } = Reflect;
   const { create, defineProperty, getPrototypeOf, keys } = Object, ObjectPrototype = Object.prototype;
@@ -40,21 +40,67 @@
 
   // Time and chance come from the host; code does not come from text.
   Math.random = () => native.random();
-  const DateIntrinsic = Date, dateText = Date.prototype.toString;
+  const DateIntrinsic = Date;
   DateIntrinsic.now = () => native.now();
+  // Local time is UTC, whatever the machine's zone is.
+  const dates = Date.prototype, { UTC, parse: parseDate } = Date;
+  const { getTime, toUTCString, getUTCFullYear: fullYear, getUTCMonth: month, getUTCDate: day, getUTCHours: hours } = dates;
+  const { getUTCMinutes: minutes, getUTCSeconds: seconds } = dates;
+  const local = (name, method) => defineProperty(dates, name, { __proto__: null, value: method, writable: true, configurable: true });
+  const own = { getFullYear: dates.getFullYear, getMonth: dates.getMonth, getDate: dates.getDate, getHours: dates.getHours,
+    getMinutes: dates.getMinutes, getSeconds: dates.getSeconds, getMilliseconds: dates.getMilliseconds };
+  for (const part of ["FullYear", "Month", "Date", "Hours", "Minutes", "Seconds", "Milliseconds"]) {
+    local(`get${part}`, dates[`getUTC${part}`]);
+    local(`set${part}`, dates[`setUTC${part}`]);
+  }
+  local("getDay", dates.getUTCDay);
+  local("getTimezoneOffset", { getTimezoneOffset() { return apply(getTime, this, []) * 0; } }.getTimezoneOffset);
+  // `Wed, 01 Jul 2026 12:30:00 GMT` in other orders.
+  const words = /^(\w+), (\d+) (\w+) (-?\d+) (.*) GMT$/, ordered = (pattern) => function () {
+    return apply(getTime, this, []) === apply(getTime, this, []) ? apply(replace, apply(toUTCString, this, []), [words, pattern]) : "Invalid Date";
+  };
+  const { replace } = String.prototype, { test } = RegExp.prototype;
+  local("toString", ordered("$1 $3 $2 $4 $5 GMT+0000 (Coordinated Universal Time)"));
+  local("toDateString", ordered("$1 $3 $2 $4"));
+  local("toTimeString", ordered("$5 GMT+0000 (Coordinated Universal Time)"));
+  const two = (number) => (number < 10 ? `0${number}` : `${number}`);
+  const shownDate = (date) => `${two(apply(month, date, []) + 1)}/${two(apply(day, date, []))}/${apply(fullYear, date, [])}`;
+  const shownTime = (date) => {
+    const hour = apply(hours, date, []);
+    return `${two(hour % 12 || 12)}:${two(apply(minutes, date, []))}:${two(apply(seconds, date, []))} ${hour < 12 ? "AM" : "PM"}`;
+  };
+  const shown = (write) => function () { return apply(getTime, this, []) * 0 === 0 ? write(this) : "Invalid Date"; };
+  local("toLocaleDateString", shown(shownDate));
+  local("toLocaleTimeString", shown(shownTime));
+  local("toLocaleString", shown((date) => `${shownDate(date)}, ${shownTime(date)}`));
+  const dateText = dates.toString;
+  /** Text without a zone means local time, but for a date alone in ISO form. */
+  const hasZone = /(?:Z|UTC?|GMT|[+-]\d\d:?\d\d)(?:\s*\(.*\))?\s*$/i, isDay = /^[+-]?\d{4,6}(?:-\d\d){0,2}$/;
+  const fromText = (text) => {
+    const time = parseDate(text);
+    if (apply(test, isDay, [text]) || apply(test, hasZone, [text])) return time;
+    const date = new DateIntrinsic(time), part = (name) => apply(own[name], date, []);
+    return UTC(part("getFullYear"), part("getMonth"), part("getDate"), part("getHours"), part("getMinutes"), part("getSeconds"), part("getMilliseconds"));
+  };
+  DateIntrinsic.parse = (text) => fromText(`${text}`);
+  const dateArguments = (args) => {
+    if (args.length === 0) return [native.now()];
+    if (args.length > 1) return [apply(UTC, DateIntrinsic, args)];
+    return typeof args[0] === "string" ? [fromText(args[0])] : args;
+  };
   globalThis.Date = new Proxy(DateIntrinsic, {
     __proto__: null,
-    construct: (target, args, newTarget) => construct(target, args.length ? args : [native.now()], newTarget),
+    construct: (target, args, newTarget) => construct(target, dateArguments(args), newTarget),
     apply: () => apply(dateText, construct(DateIntrinsic, [native.now()]), []),
   });
   DateIntrinsic.prototype.constructor = globalThis.Date;
-  const fromText = function Function() { throw new EvalError("code from text is switched off"); };
+  const codeFromText = function Function() { throw new EvalError("code from text is switched off"); };
   for (const kind of [function () {}, async function () {}, function* () {}, async function* () {}]) {
     const prototype = getPrototypeOf(kind);
-    defineProperty(prototype, "constructor", { __proto__: null, value: fromText, writable: true, configurable: true });
+    defineProperty(prototype, "constructor", { __proto__: null, value: codeFromText, writable: true, configurable: true });
   }
-  fromText.prototype = Function.prototype;
-  globalThis.Function = fromText;
+  codeFromText.prototype = Function.prototype;
+  globalThis.Function = codeFromText;
   for (const name of ["eval", "performance", "InternalError", "gc", "navigator"]) delete globalThis[name];
 
   const consoleText = (value) => {
@@ -63,13 +109,15 @@
     try { return stringify(value) ?? StringIntrinsic(value); } catch { return StringIntrinsic(value); }
   };
   globalThis.console = {};
-  for (const level of ["log", "info", "warn", "error", "debug"]) {
-    globalThis.console[level] = (...values) => {
-      let line = "";
-      for (let i = 0; i < values.length; i++) line += (i ? " " : "") + consoleText(values[i]);
-      native.console(level, line);
-    };
-  }
+  const consoleLine = (values) => {
+    let line = "";
+    for (let i = 0; i < values.length; i++) line += (i ? " " : "") + consoleText(values[i]);
+    return line;
+  };
+  const levels = { log: "log", info: "info", warn: "warn", error: "error", debug: "debug", trace: "debug", dir: "log", table: "log", group: "log" };
+  for (const name in levels) globalThis.console[name] = (...values) => native.console(levels[name], consoleLine(values));
+  globalThis.console.assert = (ok, ...values) => { if (!ok) native.console("error", `Assertion failed: ${consoleLine(values)}`); };
+  for (const name of ["groupEnd", "time", "timeEnd", "timeLog", "count", "clear"]) globalThis.console[name] = () => {};
 
   // Errors of the host, thrown into the script.
   const hostError = (below, code, message, name, cause) => {
@@ -148,11 +196,55 @@
   /** Settles the promise of a twin. */
   function deliver(id, reply) {
     const entry = apply(mapGet, running, [id]);
+    if (!entry) return;
     apply(mapDelete, running, [id]);
     try {
       entry.resolve(answer(deliver, reply, entry.thrown));
     } catch (error) {
       entry.reject(error);
+    }
+  }
+
+  // The web's globals: each is an accessor until it is first asked for, and its code is compiled then.
+  const behind = { __proto__: null }, made = { __proto__: null }, idOf = new WeakMap();
+  for (const op of table.ops) if (op.path[0] === "$") behind[op.path] = op;
+  const web = {
+    __proto__: null,
+    use: (part) => made[part] ??= native.part(part)(web),
+    made: (part) => made[part],
+    turn: () => 0,
+    ask: (path, ...values) => call.inline(web.ask, behind[path], values),
+    start: (path, ...values) => {
+      let id;
+      const promise = new PromiseIntrinsic((resolve, reject) => {
+        const started = start(web.start, behind[path], values);
+        id = started.id;
+        started.entry.resolve = resolve;
+        started.entry.reject = reject;
+        native.twin(id);
+      });
+      apply(weakSet, idOf, [promise, id]);
+      return promise;
+    },
+    cancel: (promise) => {
+      const id = apply(weakGet, idOf, [promise]);
+      if (!apply(mapGet, running, [id])) return;
+      apply(mapDelete, running, [id]);
+      native.cancel(id);
+    },
+  };
+  for (const [part, names] of table.parts) {
+    for (const name of names) {
+      const keep = (value) => defineProperty(globalThis, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
+      defineProperty(globalThis, name, {
+        __proto__: null, configurable: true, enumerable: false,
+        get() {
+          const value = web.use(part)[name];
+          keep(value);
+          return value;
+        },
+        set: keep,
+      });
     }
   }
 

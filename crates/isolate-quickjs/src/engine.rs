@@ -13,7 +13,7 @@ use greenroom_boundary::isolate::{
     CallRequest, CallValue, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits, OpArgs,
     OpDecl, OpError, OpIndex, PassCtx, Script,
 };
-use greenroom_boundary::{BoxFuture, RawJson};
+use greenroom_boundary::{BoxFuture, RawJson, web};
 
 use crate::link::{Counters, HostSender, Link, OpResult, Shared, ToThread};
 use crate::natives::table_text;
@@ -24,6 +24,7 @@ use crate::worker::Workers;
 /// The QuickJS engine.
 pub struct QuickJs {
     table: Arc<str>,
+    ops: Arc<[OpDecl]>,
     workers: Arc<Workers>,
     counters: Arc<Counters>,
 }
@@ -31,7 +32,7 @@ pub struct QuickJs {
 impl QuickJs {
     /// An engine whose scripts see these operations on `ctx`.
     pub fn new(table: &[OpDecl]) -> Self {
-        Self { table: Arc::from(table_text(table)), workers: Arc::default(), counters: Arc::default() }
+        Self { table: Arc::from(table_text(table)), ops: Arc::from(table), workers: Arc::default(), counters: Arc::default() }
     }
 
     fn start(
@@ -83,7 +84,14 @@ impl IsolateDriver for QuickJs {
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
         // Strictly: a load waits for nothing but the script's top level, which its limit on computing bounds.
         let script = Arc::clone(script);
-        let pump = self.start(script, Wanted::Names, *limits, Arc::new(NoHost), HandOff::Strict, &CancellationToken::new())?;
+        let pump = self.start(
+            script,
+            Wanted::Names,
+            *limits,
+            Arc::new(NoHost(Arc::clone(&self.ops))),
+            HandOff::Strict,
+            &CancellationToken::new(),
+        )?;
         match pump.await? {
             CallValue::Json(names) => serde_json::from_str(names.get())
                 .map_err(|error| IsolateError::Engine { message: format!("names of functions: {error}") }),
@@ -123,24 +131,30 @@ impl fmt::Debug for QuickJs {
 }
 
 /// The host of a script that is only loaded: time stands at the epoch, chance at zero.
-struct NoHost;
+struct NoHost(Arc<[OpDecl]>);
 
 impl ContextOps for NoHost {
     fn data(&self) -> RawJson {
         serde_json::value::to_raw_value(&serde_json::Map::new()).unwrap_or_default()
     }
 
-    fn inline(&self, _: OpIndex, _: OpArgs) -> OpResult {
-        Err(OpError::new("ERR_RELEASED", "a script that loads has no ctx"))
+    fn inline(&self, op: OpIndex, args: OpArgs) -> OpResult {
+        let path = self.0.get(op.0).map_or("", |decl| decl.path);
+        let nothing = || Err(OpError::new("ERR_LOADING", "a script that is only loaded reaches nothing"));
+        web::while_loading(path, &args).unwrap_or_else(nothing)
     }
 
     fn start(
         &self,
-        _: OpIndex,
-        _: OpArgs,
+        op: OpIndex,
+        args: OpArgs,
         _: Option<Arc<dyn greenroom_boundary::isolate::Callback>>,
     ) -> BoxFuture<'static, OpResult> {
-        Box::pin(async { Err(OpError::new("ERR_RELEASED", "a script that loads has no ctx")) })
+        if self.0.get(op.0).is_some_and(|decl| decl.path == web::SLEEP) {
+            return Box::pin(std::future::pending());
+        }
+        let answer = self.inline(op, args);
+        Box::pin(std::future::ready(answer))
     }
 
     fn console(&self, _: &str, _: &str) {}

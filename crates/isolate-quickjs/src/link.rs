@@ -4,7 +4,7 @@
 //! thread is counted, so that the host knows whether the thread has seen it and waits. Deliberately no engine here.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -23,6 +23,8 @@ pub(crate) type OpResult = Result<Option<RawJson>, OpError>;
 
 /// From the thread to the host.
 pub(crate) enum ToHost {
+    /// Drop an operation; nobody waits for it any more.
+    Cancel { id: u64 },
     /// Start an operation.
     Start { id: u64, op: OpIndex, args: OpArgs, has_callback: bool },
     /// The thread waits, having taken this many messages.
@@ -183,6 +185,7 @@ pub(crate) struct Link {
     taken: Cell<u64>,
     started: Cell<u64>,
     twins: RefCell<Vec<u64>>,
+    cancelled: RefCell<BTreeSet<u64>>,
     meter: OnceCell<Rc<CpuMeter>>,
     under_way: Cell<usize>,
     output_bytes: Cell<usize>,
@@ -204,6 +207,7 @@ impl Link {
             taken: Cell::new(0),
             started: Cell::new(0),
             twins: RefCell::default(),
+            cancelled: RefCell::default(),
             meter: OnceCell::new(),
             under_way: Cell::new(0),
             output_bytes: Cell::new(0),
@@ -259,6 +263,20 @@ impl Link {
         self.twins.borrow_mut().push(id);
     }
 
+    /// Drops the operation of a promise, its answer too if that is here already.
+    pub(crate) fn cancel(&self, id: u64) {
+        self.twins.borrow_mut().retain(|twin| *twin != id);
+        let mut stash = self.stash.borrow_mut();
+        let is_answer = |message: &ToThread| matches!(message, ToThread::Done { id: done, .. } if *done == id);
+        if let Some(at) = stash.iter().position(is_answer) {
+            stash.remove(at);
+            return;
+        }
+        self.under_way.set(self.under_way.get().saturating_sub(1));
+        self.cancelled.borrow_mut().insert(id);
+        self.to_host.send(ToHost::Cancel { id });
+    }
+
     /// Whether a promise waits for an operation.
     pub(crate) fn has_twins(&self) -> bool {
         !self.twins.borrow().is_empty()
@@ -296,9 +314,16 @@ impl Link {
         if self.shared.killed().is_some() {
             return None;
         }
-        self.to_host.send(ToHost::Waits { taken: self.taken.get() });
-        let message = self.from_host.recv();
-        self.taken.set(self.taken.get() + 1);
+        let message = loop {
+            self.to_host.send(ToHost::Waits { taken: self.taken.get() });
+            let message = self.from_host.recv();
+            self.taken.set(self.taken.get() + 1);
+            match &message {
+                // It ended while it was dropped.
+                Ok(ToThread::Done { id, .. }) if self.cancelled.borrow_mut().remove(id) => {}
+                _ => break message,
+            }
+        };
         if matches!(message, Ok(ToThread::Done { .. })) {
             self.under_way.set(self.under_way.get().saturating_sub(1));
         }

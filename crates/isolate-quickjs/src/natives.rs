@@ -6,11 +6,13 @@
 use std::rc::Rc;
 
 use greenroom_boundary::isolate::{CallbackVerdict, OpArgs, OpDecl, OpIndex, OpKind, well_formed_json};
+use greenroom_boundary::web::{PARTS, parts_of};
 use rquickjs::{Array, Ctx, Error, Function, IntoJs, Object, Result, Value};
 use serde_json::json;
 
 use crate::exceptions::Reported;
 use crate::link::{Kill, Link, OpResult, ToThread};
+use crate::session::eval;
 
 /// The object of host functions.
 pub(crate) fn natives<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js>> {
@@ -48,6 +50,15 @@ pub(crate) fn natives<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Object<'js
     natives.set("now", Function::new(ctx.clone(), move || own.ops.now_ms())?)?;
     let own = Rc::clone(link);
     natives.set("random", Function::new(ctx.clone(), move || own.ops.random())?)?;
+    let own = Rc::clone(link);
+    natives.set("cancel", Function::new(ctx.clone(), move |id: f64| own.cancel(id as u64))?)?;
+    let part = |ctx: Ctx<'js>, name: String| -> Result<Value<'js>> {
+        match PARTS.iter().find(|part| part.name == name) {
+            Some(part) => eval(&ctx, "greenroom:bootstrap", part.source),
+            None => Ok(Value::new_undefined(ctx)),
+        }
+    };
+    natives.set("part", Function::new(ctx.clone(), part)?)?;
     let own = Rc::clone(link);
     let console = move |ctx: Ctx<'js>, level: String, text: String| -> Result<()> {
         own.count_output(text.len());
@@ -107,7 +118,8 @@ pub(crate) fn table_text(table: &[OpDecl]) -> String {
             "callback": callback,
         })
     });
-    ops.collect::<serde_json::Value>().to_string()
+    let parts = parts_of(table).map(|part| json!([part.name, part.globals]));
+    json!({ "ops": ops.collect::<Vec<_>>(), "parts": parts.collect::<Vec<_>>() }).to_string()
 }
 
 impl Link {

@@ -5,12 +5,14 @@
 //! do. A thread that does not stop when it is killed, lost in a native loop that never polls, is left behind after a grace.
 //! Deliberately no engine here.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::{AbortHandle, Aborted, abortable};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use greenroom_boundary::isolate::{CallValue, Callback, CallbackVerdict, ContextOps, IsolateError};
@@ -30,13 +32,18 @@ pub(crate) enum FromThread {
     Concurrent(tokio::sync::mpsc::UnboundedReceiver<ToHost>),
 }
 
+/// An operation under way; nothing comes of one that was dropped.
+type Running = BoxFuture<'static, (u64, Result<OpResult, Aborted>)>;
+
 /// A call under way, as a future.
 pub(crate) struct Pump {
     shared: Arc<Shared>,
     ctx: Arc<dyn ContextOps>,
     to_thread: mpsc::Sender<ToThread>,
     from_thread: FromThread,
-    ops: FuturesUnordered<BoxFuture<'static, (u64, OpResult)>>,
+    ops: FuturesUnordered<Running>,
+    /// How to drop an operation.
+    handles: BTreeMap<u64, AbortHandle>,
     cancelled: BoxFuture<'static, ()>,
     deadline: BoxFuture<'static, ()>,
     /// Once killed: when the thread is left behind.
@@ -55,8 +62,20 @@ impl Pump {
     ) -> Self {
         let deadline = ctx.wall_deadline(shared.limits.wall);
         let cancelled = cancel.clone().cancelled_owned().boxed();
-        let ops = FuturesUnordered::new();
-        Self { shared, ctx, to_thread, from_thread, ops, cancelled, deadline, grace: None, waits_at: None, is_killed: false }
+        let (ops, handles) = (FuturesUnordered::new(), BTreeMap::new());
+        Self {
+            shared,
+            ctx,
+            to_thread,
+            from_thread,
+            ops,
+            handles,
+            cancelled,
+            deadline,
+            grace: None,
+            waits_at: None,
+            is_killed: false,
+        }
     }
 
     /// Whether the thread has something to do.
@@ -83,6 +102,11 @@ impl Pump {
         }
     }
 
+    /// The next operation that ended. While the script computes they stand still: what it sees never depends on how long that takes.
+    fn poll_ops(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Result<OpResult, Aborted>)>> {
+        if self.thread_is_busy() { Poll::Pending } else { self.ops.poll_next_unpin(cx) }
+    }
+
     fn take(&mut self, message: ToHost) -> Option<Result<CallValue, IsolateError>> {
         match message {
             ToHost::Finished(result) => return Some(result),
@@ -92,10 +116,16 @@ impl Pump {
                     let (shared, to_thread) = (Arc::clone(&self.shared), self.to_thread.clone());
                     Arc::new(ScriptCallback { shared, to_thread, id }) as Arc<dyn Callback>
                 });
-                let running = self.ctx.start(op, args, callback);
+                let (running, handle) = abortable(self.ctx.start(op, args, callback));
                 self.ops.push(running.map(move |result| (id, result)).boxed());
+                self.handles.insert(id, handle);
             }
             ToHost::Start { .. } => {}
+            ToHost::Cancel { id } => {
+                if let Some(handle) = self.handles.remove(&id) {
+                    handle.abort();
+                }
+            }
         }
         None
     }
@@ -134,8 +164,11 @@ impl Future for Pump {
                 pump.kill(Kill::Cancelled);
             } else if pump.deadline.poll_unpin(cx).is_ready() {
                 pump.kill(Kill::Wall);
-            } else if let Poll::Ready(Some((id, result))) = pump.ops.poll_next_unpin(cx) {
-                pump.shared.send(&pump.to_thread, ToThread::Done { id, result });
+            } else if let Poll::Ready(Some((id, result))) = pump.poll_ops(cx) {
+                pump.handles.remove(&id);
+                if let Ok(result) = result {
+                    pump.shared.send(&pump.to_thread, ToThread::Done { id, result });
+                }
             } else if !(matches!(pump.from_thread, FromThread::Strict(_)) && pump.thread_is_busy()) {
                 return Poll::Pending;
             }

@@ -178,6 +178,7 @@ impl<'js> Session<'js> {
                 return self.value(&outcome);
             }
             if !self.link.has_twins() {
+                // What nobody caught, in a timer say, is why.
                 self.judge_rejections()?;
                 return Err(IsolateError::NeverSettles);
             }
@@ -266,7 +267,7 @@ impl<'js> Session<'js> {
 }
 
 /// Runs strict code at global scope under a file name.
-fn eval<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, file: &str, code: &str) -> rquickjs::Result<V> {
+pub(crate) fn eval<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, file: &str, code: &str) -> rquickjs::Result<V> {
     let mut options = EvalOptions::default();
     options.global = true;
     options.strict = true;

@@ -1,7 +1,7 @@
 // The world that a script finds: `ctx` prototypes made of the operation table, console, host time and host randomness.
 // Invariant: nothing of the host is reachable from here but the functions given, and those know only the running call.
 // Runs once, while the startup snapshot is made; it must not read the time or a random number then.
-(function (methods, spaces, host) {
+(function (methods, spaces, host, parts) {
   'use strict';
   const { create, defineProperty, freeze, getOwnPropertyDescriptor, getOwnPropertyDescriptors, getPrototypeOf, setPrototypeOf } = Object;
   const { apply, construct, ownKeys } = Reflect;
@@ -38,8 +38,14 @@
     return new Proxy({ __proto__: null }, { __proto__: null, get });
   };
   const members = spaces.map(() => []);
+  // Operations behind globals, not on `ctx`.
+  const behind = { __proto__: null };
   for (const method of methods) {
     const { space, sync, later } = method;
+    if (sync.name[0] === '$') {
+      behind[sync.name] = later || sync;
+      continue;
+    }
     if (spaces[space].name === '*') {
       members[space].push(method);
       continue;
@@ -125,6 +131,35 @@
     hidden(proto, 'formatToParts', { formatToParts(date) { return apply(parts, this, [date === undefined ? now() : date]); } }.formatToParts);
   }
 
+  // -- the web's globals -------------------------------------------------------------------------------------------------------
+  // Each is an accessor until it is first asked for: its code is compiled then, and costs nothing before.
+  let isFrozen = false;
+  const made = { __proto__: null };
+  const use = (part) => {
+    if (made[part] === undefined) {
+      made[part] = host.part(part)(web);
+      if (isFrozen) freezeAll([made[part]]);
+    }
+    return made[part];
+  };
+  const web = {
+    __proto__: null, use, made: (part) => made[part], cancel: host.cancel, turn: host.turn,
+    ask: (op, ...values) => apply(behind[op], undefined, values), start: (op, ...values) => apply(behind[op], undefined, values),
+  };
+  for (const [part, names] of parts) {
+    for (const name of names) {
+      defineProperty(globalThis, name, {
+        __proto__: null, configurable: true, enumerable: false,
+        get() {
+          const value = use(part)[name];
+          if (!isFrozen) hidden(globalThis, name, value);
+          return value;
+        },
+        set(value) { hidden(globalThis, name, value); },
+      });
+    }
+  }
+
   // -- frozen contexts ---------------------------------------------------------------------------------------------------------
   // Everything that calls share and could leave something in is frozen: what can be reached from the global object, and what only
   // syntax reaches. Own copies of inherited properties can still be assigned below the prototypes that programs extend by hand.
@@ -149,12 +184,8 @@
       });
     }
   };
-  const freezeWorld = () => {
-    // What the last match was would be left for the next call.
-    for (const key of ownKeys(RegExp)) if (typeof key === 'string' && /^(\$|input|last|left|right)/.test(key)) delete RegExp[key];
-    for (const parent of [Object, Function, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError])
-      letAssign(parent.prototype);
-    const seen = new Set(), rest = [globalThis, ...protos, ...syntaxOnly()];
+  const freezeAll = (roots) => {
+    const seen = new Set(), rest = roots;
     while (rest.length > 0) {
       const object = rest.pop();
       if (object === null || typeof object !== 'object' && typeof object !== 'function' || seen.has(object)) continue;
@@ -166,6 +197,14 @@
       }
     }
     for (const object of seen) freeze(object);
+  };
+  const freezeWorld = () => {
+    isFrozen = true;
+    // What the last match was would be left for the next call.
+    for (const key of ownKeys(RegExp)) if (typeof key === 'string' && /^(\$|input|last|left|right)/.test(key)) delete RegExp[key];
+    for (const parent of [Object, Function, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError])
+      letAssign(parent.prototype);
+    freezeAll([globalThis, ...protos, ...syntaxOnly()]);
   };
 
   // Not while the snapshot is made: when V8 wakes a context from it, it extends some of these objects and puts others back.

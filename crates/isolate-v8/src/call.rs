@@ -281,6 +281,8 @@ fn settle<'s>(
                 return Err(js_error(scope, call, Some(value), exception));
             }
             v8::PromiseState::Pending if call.pending.borrow().is_empty() => {
+                // What nobody caught, in a timer say, is why.
+                judge_rejections(scope, &call.state, call)?;
                 return Err(Stop::Error(IsolateError::NeverSettles));
             }
             v8::PromiseState::Pending => {
@@ -325,6 +327,11 @@ fn result_text(
 /// Lets the last microtasks run and judges rejections that nobody handled.
 fn finish(scope: &mut v8::PinScope<'_, '_>, state: &ThreadState, call: &ActiveCall) -> Result<(), Stop> {
     checkpoint(scope, call)?;
+    judge_rejections(scope, state, call)
+}
+
+/// The first rejection that nobody handled ends the call.
+fn judge_rejections(scope: &mut v8::PinScope<'_, '_>, state: &ThreadState, call: &ActiveCall) -> Result<(), Stop> {
     let rejections = std::mem::take(&mut *state.rejections.borrow_mut());
     for rejection in rejections {
         let promise = v8::Local::new(scope, &rejection.promise);

@@ -4,19 +4,21 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use greenroom_boundary::coverage::ScriptCoverage;
 use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits,
     OpArgs, OpDecl, OpError, OpIndex, Script,
 };
-use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
+use greenroom_boundary::{BoxFuture, CancellationToken, RawJson, web};
 
 use crate::call::Task;
 use crate::control::{CallControl, KillReason};
 use crate::counters::Counters;
+use crate::coverage::Counted;
 use crate::platform::V8Initialised;
 use crate::pool::Pool;
 use crate::protocol::{JobValue, host_channel};
@@ -34,11 +36,13 @@ pub struct V8Options {
     pub most_threads: usize,
     /// Contexts kept ready on each thread; as many again are kept for the script called last, with its top level run already.
     pub spare_contexts: usize,
+    /// Whether to count which code of scripts runs, see [`V8Engine::coverage`]. It costs time, and no context is made ready.
+    pub coverage: bool,
 }
 
 impl Default for V8Options {
     fn default() -> Self {
-        Self { most_threads: 64, spare_contexts: 2 }
+        Self { most_threads: 64, spare_contexts: 2, coverage: false }
     }
 }
 
@@ -57,9 +61,11 @@ pub struct V8Census {
 
 /// The V8 engine.
 pub struct V8Engine {
+    table: &'static [OpDecl],
     pool: Arc<Pool>,
     watchdog: Watchdog,
     counters: Arc<Counters>,
+    counted: Option<Arc<Counted>>,
 }
 
 impl fmt::Debug for V8Engine {
@@ -80,8 +86,16 @@ impl V8Engine {
         let snapshot = snapshot::of_table(init, table).map_err(engine)?;
         let watchdog = Watchdog::start().map_err(|error| engine(format!("no thread for the watchdog: {error}")))?;
         let spaces = Arc::new(Spaces::of(table));
-        let context = WorkerContext { table, spaces, snapshot, spares: options.spare_contexts };
-        Ok(Self { pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default() })
+        let counted: Option<Arc<Counted>> = options.coverage.then(Arc::default);
+        let spares = if options.coverage { 0 } else { options.spare_contexts };
+        let context = WorkerContext { table, spaces, snapshot, spares, counted: counted.clone() };
+        Ok(Self { table, pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default(), counted })
+    }
+
+    /// What ran of scripts in the calls that have ended, if the engine counts that ([`V8Options::coverage`]).
+    pub fn coverage(&self) -> ScriptCoverage {
+        let counted = self.counted.as_ref().map(|counted| counted.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        counted.unwrap_or_default()
     }
 
     /// What its threads hold in V8, as they last told it: when they have had nothing to do for a while.
@@ -154,7 +168,7 @@ impl IsolateDriver for V8Engine {
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
         // Loading waits for nothing but the processor; the caller's thread waits with it, so that a simulation's clock stands still.
         let never = CancellationToken::new();
-        let ops = Arc::new(LoadOnly);
+        let ops = Arc::new(LoadOnly(self.table));
         match self.run(Arc::clone(script), Task::List, *limits, ops, HandOff::Strict, &never).await? {
             JobValue::Functions(names) => Ok(names),
             JobValue::Called(_) => Err(IsolateError::Engine { message: "the wrong answer came".to_owned() }),
@@ -186,15 +200,17 @@ impl IsolateDriver for V8Engine {
 
 /// The world of a script that is only loaded: no time, no randomness, nobody who reads its console.
 #[derive(Debug)]
-struct LoadOnly;
+struct LoadOnly(&'static [OpDecl]);
 
 impl ContextOps for LoadOnly {
     fn data(&self) -> RawJson {
         values::null_text()
     }
 
-    fn inline(&self, _op: OpIndex, _args: OpArgs) -> Result<Option<RawJson>, OpError> {
-        Err(OpError::new("ERR_LOADING", "there is no ctx while a script is only loaded"))
+    fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
+        let path = self.0.get(op.0).map_or("", |decl| decl.path);
+        web::while_loading(path, &args)
+            .unwrap_or_else(|| Err(OpError::new("ERR_LOADING", "a script that is only loaded reaches nothing")))
     }
 
     fn start(
@@ -203,6 +219,9 @@ impl ContextOps for LoadOnly {
         args: OpArgs,
         _callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        if self.0.get(op.0).is_some_and(|decl| decl.path == web::SLEEP) {
+            return Box::pin(std::future::pending());
+        }
         let answer = self.inline(op, args);
         Box::pin(std::future::ready(answer))
     }

@@ -47,7 +47,8 @@ pub(crate) fn function<'s>(
 ) -> Result<Option<v8::Local<'s, v8::Function>>, Stop> {
     if !frozen.bodies.contains_key(name) {
         let known = load::known(scope, state, &frozen.script, Some(control))?;
-        let body = body_of(scope, &frozen.script, &known.plan, name).map_err(|error| load_error(Some(control), error))?;
+        let body =
+            body_of(scope, state, &frozen.script, &known.plan, name).map_err(|error| load_error(Some(control), error))?;
         frozen.bodies.insert(name.to_owned(), body);
     }
     match frozen.bodies.get(name) {
@@ -90,7 +91,13 @@ fn from_module<'s>(
 }
 
 /// How to reach a function of a script that loads.
-fn body_of(scope: &mut v8::PinScope<'_, '_>, script: &Script, plan: &Plan, name: &str) -> Result<Body, JsException> {
+fn body_of(
+    scope: &mut v8::PinScope<'_, '_>,
+    state: &ThreadState,
+    script: &Script,
+    plan: &Plan,
+    name: &str,
+) -> Result<Body, JsException> {
     let (code, is_strict) = match plan {
         Plan::Classic => (script.code.to_string(), false),
         Plan::Module { .. } => match without_exports(scope, script, name) {
@@ -108,7 +115,11 @@ fn body_of(scope: &mut v8::PinScope<'_, '_>, script: &Script, plan: &Plan, name:
         return Ok(if is_strict { Body::Module } else { Body::Absent });
     }
     match wrap(scope, &script.name, &format!("{code}\nreturn {name};"), column) {
-        Ok(body) => Ok(Body::Wrapped { body, is_strict }),
+        Ok(body) => {
+            let id = v8::Local::new(scope, &body).script_id();
+            state.prefixes.borrow_mut().insert(id.to_string(), column.unsigned_abs());
+            Ok(Body::Wrapped { body, is_strict })
+        }
         Err(_) if is_strict => Ok(Body::Module),
         Err(error) => Err(error),
     }

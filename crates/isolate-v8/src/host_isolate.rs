@@ -9,6 +9,7 @@ use std::sync::Arc;
 use greenroom_boundary::isolate::Script;
 
 use crate::call::{self, Ahead, Seat};
+use crate::coverage::{Counted, Counting};
 use crate::frozen::FrozenRealm;
 use crate::memory::{BufferBudget, HeapGuard, SMALLEST_HEAP_BYTES};
 use crate::natives::external_references;
@@ -34,6 +35,7 @@ pub(crate) struct HostIsolate {
     /// The script that was called last in a fresh context.
     hot: Option<Arc<Script>>,
     frozen: Vec<FrozenRealm>,
+    counting: Option<Counting>,
     pub(crate) isolate: v8::OwnedIsolate,
     pub(crate) guard: Arc<HeapGuard>,
     pub(crate) buffers: Arc<BufferBudget>,
@@ -64,12 +66,14 @@ impl HostIsolate {
         guard.install(&mut isolate);
         let state = ThreadState::new(context.table, Arc::clone(&context.spaces));
         isolate.set_slot(Rc::clone(&state));
+        let counting = context.counted.is_some().then(|| Counting::start(&mut isolate));
         Self {
             state,
             spares: Vec::new(),
             ahead: Vec::new(),
             hot: None,
             frozen: Vec::new(),
+            counting,
             isolate,
             guard,
             buffers,
@@ -151,6 +155,13 @@ impl HostIsolate {
             None => self.spares.push(realm),
         }
         true
+    }
+
+    /// Adds what ran of this script since the last time.
+    pub(crate) fn count(&self, script: &Script, counted: &Counted) {
+        if let Some(counting) = &self.counting {
+            counting.take(script, &self.state.prefixes.borrow(), counted);
+        }
     }
 
     /// Contexts that V8 has not freed.

@@ -16,6 +16,7 @@
 mod call;
 mod control;
 mod counters;
+mod coverage;
 mod engine;
 mod exceptions;
 mod frozen;
@@ -39,6 +40,7 @@ mod spaces;
 mod state;
 mod values;
 mod watchdog;
+mod web;
 mod worker;
 
 pub use engine::{V8Census, V8Engine, V8Options};

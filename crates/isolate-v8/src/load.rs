@@ -13,7 +13,9 @@ use crate::call::Stop;
 use crate::control::CallControl;
 use crate::exceptions;
 use crate::plan::{Known, PRIVATE, Plan, examine};
+use crate::snapshot::BOOTSTRAP_NAME;
 use crate::state::{ThreadState, active};
+use crate::values::property;
 
 /// A script whose top level has run.
 pub(crate) enum Loaded<'s> {
@@ -255,7 +257,7 @@ impl<'s> Loaded<'s> {
             Self::Module(namespace) => {
                 own_function(scope, *namespace, name).or_else(|| own_function(scope, *namespace, &format!("{PRIVATE}{name}")))
             }
-            Self::Classic { before, .. } if before.contains(name) => None,
+            Self::Classic { before, global } if before.contains(name) && !is_redeclared(scope, *global, name) => None,
             Self::Classic { global, .. } => own_function(scope, *global, name),
         }
     }
@@ -278,6 +280,19 @@ impl<'s> Loaded<'s> {
         found.sort();
         found.into_iter().map(|(_, _, name)| name).collect()
     }
+}
+
+/// Whether a script has declared a function in the place of what the global object had.
+fn is_redeclared(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>, name: &str) -> bool {
+    let declared = (|| {
+        let key = v8::String::new(scope, name)?;
+        let descriptor = global.get_own_property_descriptor(scope, key.into())?;
+        let value = property(scope, v8::Local::<v8::Object>::try_from(descriptor).ok()?, "value")?;
+        let function = v8::Local::<v8::Function>::try_from(value).ok()?;
+        let file = v8::Local::<v8::String>::try_from(function.get_script_origin(scope).resource_name()?).ok()?;
+        Some(file.to_rust_string_lossy(scope) != BOOTSTRAP_NAME)
+    })();
+    declared == Some(true)
 }
 
 /// An own property that is a function and can be called; runs script code if it is a getter.

@@ -7,7 +7,7 @@ use v8::MapFnTo;
 
 use crate::objects::{self, FIELDS};
 use crate::spaces::Spaces;
-use crate::{globals, ops};
+use crate::{globals, ops, web};
 use greenroom_boundary::isolate::{OpDecl, OpKind};
 
 /// The host functions.
@@ -21,6 +21,9 @@ struct Callbacks {
     console: v8::FunctionCallback,
     now: v8::FunctionCallback,
     random: v8::FunctionCallback,
+    part: v8::FunctionCallback,
+    cancel: v8::FunctionCallback,
+    turn: v8::FunctionCallback,
 }
 
 /// One place that takes their addresses, so that these are the same whenever they are asked for.
@@ -35,24 +38,27 @@ fn callbacks() -> Callbacks {
         console: globals::console.map_fn_to(),
         now: globals::now.map_fn_to(),
         random: globals::random.map_fn_to(),
+        part: web::part.map_fn_to(),
+        cancel: web::cancel.map_fn_to(),
+        turn: web::turn.map_fn_to(),
     }
 }
 
 /// The addresses that a snapshot may hold.
 pub(crate) fn external_references() -> Vec<v8::ExternalReference> {
-    let Callbacks { op, op_async, sub, plain, release, console, now, random } = callbacks();
-    let all = [op, op_async, sub, plain, release, console, now, random];
+    let Callbacks { op, op_async, sub, plain, release, console, now, random, part, cancel, turn } = callbacks();
+    let all = [op, op_async, sub, plain, release, console, now, random, part, cancel, turn];
     let mut references: Vec<_> = all.into_iter().map(|function| v8::ExternalReference { function }).collect();
     references.push(v8::ExternalReference { pointer: std::ptr::null_mut() });
     references
 }
 
-/// What `bootstrap.js` builds the world of: `[methods, spaces, host]`.
+/// What `bootstrap.js` builds the world of: `[methods, spaces, host, parts]`.
 pub(crate) fn parts<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     table: &[OpDecl],
     spaces: &Spaces,
-) -> Option<[v8::Local<'s, v8::Value>; 3]> {
+) -> Option<[v8::Local<'s, v8::Value>; 4]> {
     let all = callbacks();
     let methods = v8::Array::new(scope, 0);
     for (index, decl) in table.iter().enumerate() {
@@ -88,11 +94,21 @@ pub(crate) fn parts<'s>(
         objects.set_index(scope, u32::try_from(index).ok()?, row.into())?;
     }
     let host = v8::Object::new(scope);
-    for (name, callback) in [("Release", all.release), ("console", all.console), ("now", all.now), ("random", all.random)] {
+    let functions = [
+        ("Release", all.release),
+        ("console", all.console),
+        ("now", all.now),
+        ("random", all.random),
+        ("part", all.part),
+        ("cancel", all.cancel),
+        ("turn", all.turn),
+    ];
+    for (name, callback) in functions {
         let function = function(scope, callback, name, 0, 0)?;
         put(scope, host, name, function)?;
     }
-    Some([methods.into(), objects.into(), host.into()])
+    let parts = web::parts(scope, table)?;
+    Some([methods.into(), objects.into(), host.into(), parts])
 }
 
 fn function<'s>(

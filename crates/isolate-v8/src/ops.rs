@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use greenroom_boundary::isolate::{OpArgs, OpDecl, OpError, OpIndex, OpKind};
+use greenroom_boundary::web::is_web;
 
 use crate::control::KillReason;
 use crate::exceptions;
@@ -150,6 +151,8 @@ fn checked<'s>(
     let index = args.data().uint32_value(scope).unwrap_or(u32::MAX) as usize;
     let Some(decl) = call.state.table.get(index) else { return Err(Failure::Pending) };
     match receiver(args.this()) {
+        // Behind a global stands no object of `ctx`.
+        _ if is_web(decl.path) => {}
         Some((handle, at)) if Some(at) == call.state.spaces.of_op(index) => live(scope, call, handle, decl.path)?,
         _ => {
             let message = format!("ctx.{} was called on something else than its ctx object", decl.path);

@@ -31,6 +31,8 @@ pub(crate) enum JobValue {
 pub(crate) enum ToHost {
     /// Start this operation.
     Start { id: OpId, op: OpIndex, args: OpArgs, callback: bool },
+    /// Drop this operation; nobody waits for it any more.
+    Cancel(OpId),
     /// A callback answered.
     Verdict { reply: oneshot::Sender<CallbackVerdict>, verdict: CallbackVerdict },
     /// The script computes no more until a message comes.

@@ -3,10 +3,12 @@
 //! Invariant: one event at a time goes to the script, and the next only after it waits again, in both hand-off modes; they differ only in
 //! how the host waits while the script computes. When the pump is dropped, its operations are cancelled and the script is stopped.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use async_trait::async_trait;
+use futures::future::{AbortHandle, Aborted, abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
 use greenroom_boundary::isolate::{Callback, CallbackVerdict, ContextOps, HandOff, IsolateError, Limits, OpArgs, OpIndex};
 use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
@@ -36,9 +38,14 @@ enum Event {
     Kill(KillReason),
 }
 
+/// An operation under way; nothing comes of one that was dropped.
+type Running = BoxFuture<'static, (OpId, Result<OpOutcome, Aborted>)>;
+
 /// Where a call stands.
 struct Turn {
-    in_flight: FuturesUnordered<BoxFuture<'static, (OpId, OpOutcome)>>,
+    in_flight: FuturesUnordered<Running>,
+    /// How to drop an operation.
+    handles: BTreeMap<OpId, AbortHandle>,
     requests: mpsc::UnboundedSender<ToIsolate>,
     running: bool,
     killed: bool,
@@ -52,7 +59,8 @@ impl Pump {
         cancel: &CancellationToken,
     ) -> Result<JobValue, IsolateError> {
         let (requests, mut asked) = mpsc::unbounded_channel();
-        let mut turn = Turn { in_flight: FuturesUnordered::new(), requests, running: true, killed: false };
+        let mut turn =
+            Turn { in_flight: FuturesUnordered::new(), handles: BTreeMap::new(), requests, running: true, killed: false };
         loop {
             let event = if turn.killed || (turn.running && self.hand_off == HandOff::Strict) {
                 Event::FromIsolate(self.next_message().await)
@@ -64,7 +72,11 @@ impl Pump {
                     () = cancel.cancelled() => Event::Kill(KillReason::Cancelled),
                     () = &mut wall => Event::Kill(KillReason::Wall),
                     message = self.inbox.recv() => Event::FromIsolate(message),
-                    Some((id, outcome)) = turn.in_flight.next(), if parked => Event::ToIsolate(ToIsolate::Settled { id, outcome }),
+                    Some((id, outcome)) = turn.in_flight.next(), if parked => {
+                        turn.handles.remove(&id);
+                        let Ok(outcome) = outcome else { continue };
+                        Event::ToIsolate(ToIsolate::Settled { id, outcome })
+                    }
                     Some(request) = asked.recv(), if parked => Event::ToIsolate(request),
                 }
             };
@@ -102,10 +114,17 @@ impl Pump {
             }
             Some(ToHost::Parked) => turn.running = false,
             Some(ToHost::Verdict { reply, verdict }) => drop(reply.send(verdict)),
+            Some(ToHost::Cancel(id)) => {
+                if let Some(handle) = turn.handles.remove(&id) {
+                    handle.abort();
+                }
+            }
             Some(ToHost::Start { .. }) if turn.killed => {}
             Some(ToHost::Start { id, op, args, callback }) => {
                 let requests = callback.then(|| turn.requests.clone());
-                turn.in_flight.push(self.start(id, op, args, requests));
+                let (operation, handle) = self.start(id, op, args, requests);
+                turn.in_flight.push(operation);
+                turn.handles.insert(id, handle);
             }
         }
         None
@@ -124,10 +143,10 @@ impl Pump {
         op: OpIndex,
         args: OpArgs,
         requests: Option<mpsc::UnboundedSender<ToIsolate>>,
-    ) -> BoxFuture<'static, (OpId, OpOutcome)> {
+    ) -> (Running, AbortHandle) {
         let callback = requests.map(|requests| Arc::new(BridgeCallback { id, requests }) as Arc<dyn Callback>);
-        let operation = self.ops.start(op, args, callback);
-        Box::pin(async move { (id, operation.await) })
+        let (operation, handle) = abortable(self.ops.start(op, args, callback));
+        (Box::pin(async move { (id, operation.await) }), handle)
     }
 
     fn kill(&self, reason: KillReason) {

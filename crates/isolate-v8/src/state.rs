@@ -125,6 +125,8 @@ pub(crate) struct ThreadState {
     pub(crate) handles: RefCell<Handles>,
     pub(crate) rejections: RefCell<Vec<Rejection>>,
     pub(crate) plans: RefCell<Plans>,
+    /// What stands before a file's own code in scripts made of it, in UTF-16 units by V8's id of the script.
+    pub(crate) prefixes: RefCell<BTreeMap<String, u32>>,
     /// The names that the global object of a fresh context has.
     pub(crate) global_names: RefCell<Option<Rc<BTreeSet<String>>>>,
 }
@@ -137,6 +139,7 @@ impl ThreadState {
             handles: RefCell::default(),
             rejections: RefCell::default(),
             plans: RefCell::default(),
+            prefixes: RefCell::default(),
             global_names: RefCell::default(),
         })
     }

@@ -14,6 +14,7 @@ use greenroom_boundary::isolate::{ContextOps, IsolateError, Isolation, Limits, O
 
 use crate::call::{self, Seat, Stop, Task};
 use crate::control::{CallControl, KillReason};
+use crate::coverage::Counted;
 use crate::host_isolate::HostIsolate;
 use crate::pool::{Pool, WorkerHandle};
 use crate::protocol::{HostSender, JobValue, ToHost, ToIsolate, receive, receive_until};
@@ -45,6 +46,8 @@ pub(crate) struct WorkerContext {
     pub(crate) spaces: Arc<Spaces>,
     pub(crate) snapshot: Snapshot,
     pub(crate) spares: usize,
+    /// Where to count what runs, if that is to be counted.
+    pub(crate) counted: Option<Arc<Counted>>,
 }
 
 /// What a thread tells about itself.
@@ -64,7 +67,7 @@ pub(crate) fn main(context: &WorkerContext, pool: &Pool, jobs: &Receiver<Job>, w
         if job.limits.isolation >= Isolation::Isolate && matches!(job.task, Task::Call { .. }) {
             // Within the thread's isolate, if it has one: V8 wants the younger one gone first, and it is.
             let mut own = HostIsolate::new(context, heap_bytes, 0);
-            if run(pool, &mut own, job, status).is_none() {
+            if run(pool, &mut own, job, status, context.counted.as_deref()).is_none() {
                 return;
             }
             continue;
@@ -73,7 +76,7 @@ pub(crate) fn main(context: &WorkerContext, pool: &Pool, jobs: &Receiver<Job>, w
             drop(host.take());
         }
         let serving = host.get_or_insert_with(|| HostIsolate::new(context, heap_bytes, context.spares));
-        match run(pool, serving, job, status) {
+        match run(pool, serving, job, status, context.counted.as_deref()) {
             Some(Fate::Reusable) => {}
             Some(Fate::Condemned) => {
                 drop(host.take());
@@ -110,7 +113,7 @@ impl Drop for Report<'_> {
 }
 
 /// Runs one job to its end and reports it. `None`: the host has given this thread up.
-fn run(pool: &Pool, host: &mut HostIsolate, job: Job, status: &WorkerStatus) -> Option<Fate> {
+fn run(pool: &Pool, host: &mut HostIsolate, job: Job, status: &WorkerStatus, counted: Option<&Counted>) -> Option<Fate> {
     let (mut worker, limits) = (job.worker, job.limits);
     let (to_host, control) = (job.host, job.control);
     let mut report = Report { host: &to_host, control: &control, done: false };
@@ -159,6 +162,9 @@ fn run(pool: &Pool, host: &mut HostIsolate, job: Job, status: &WorkerStatus) -> 
     report.done = true;
     if ending.abandoned {
         return None;
+    }
+    if let Some(counted) = counted {
+        host.count(&job.script, counted);
     }
     let condemned = ending.reason.is_some() || no_seat || host.is_worn();
     let result = match (ending.reason, result) {

@@ -14,6 +14,7 @@
 //! | Streamable HTTP | [`http`] |
 //! | protocol revisions and the handshake | [`ProtocolVersion`], [`handshake`] |
 
+mod doubled;
 pub mod envelope;
 pub mod error;
 pub mod frame;
@@ -26,6 +27,7 @@ pub mod splice;
 pub mod stdio;
 pub mod version;
 
+pub use doubled::has_doubled_keys;
 pub use envelope::{Envelope, Message};
 pub use error::{RpcError, WireError};
 pub use frame::{error_frame, notification_frame, request_frame, response_frame};
@@ -34,7 +36,8 @@ pub use greenroom_boundary::mcp::{Frame, FrameDuplex, FrameSink, FrameSource, Mc
 pub use handshake::{ClientHello, HandshakeError, ServerHello, client_handshake, server_hello};
 pub use id::{ProgressToken, RequestId};
 pub use peer::{
-    DropReason, IncomingRequest, OnProgress, OnSend, Peer, PeerHandler, PeerOptions, Progress, RequestError, RequestOptions,
+    DropReason, IncomingRequest, OnAnswer, OnProgress, OnSend, Peer, PeerHandler, PeerOptions, Progress, RequestError,
+    RequestOptions,
 };
 pub use pipe::pipe;
 pub use version::{ProtocolVersion, negotiate};

@@ -13,7 +13,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::scripts::{CliScript, ClientScript, IsolateScript, LlmScript, McpScript};
+use super::scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript};
 use super::{True, glob};
 
 /// The drivers of a scenario.
@@ -51,6 +51,15 @@ impl DriversSpec {
     /// The driver of a CLI runner; none means that it is denied.
     pub fn cli(&self, name: &str) -> Option<&CliDriver> {
         named(&self.cli, name)
+    }
+}
+
+impl DriversSpec {
+    /// The cassettes that it names, relative to the scenario file.
+    pub fn cassettes(&self) -> impl Iterator<Item = &str> {
+        let llm = self.llm.values().map(LlmDriver::cassette);
+        let mcp = self.mcp.values().map(McpDriver::cassette);
+        llm.chain(mcp).chain(self.cli.values().map(CliDriver::cassette)).flatten()
     }
 }
 
@@ -113,6 +122,8 @@ pub enum EgressDriver {
     Deny(True),
     /// These hosts may be contacted, `HOST` or `HOST:PORT`, with `*` for any text.
     Allow(Vec<String>),
+    /// Nothing may be contacted; the HTTP requests of scripts are answered from this list.
+    Script(EgressScript),
 }
 
 impl Default for EgressDriver {
@@ -154,6 +165,17 @@ macro_rules! boundary_driver {
             Live(Live),
             /// Refuses every call.
             Deny(True),
+        }
+
+        impl $name {
+            /// The cassette that it replays or records, relative to the scenario file.
+            pub fn cassette(&self) -> Option<&str> {
+                match self {
+                    Self::Replay(replay) => Some(&replay.cassette),
+                    Self::Record(record) => Some(&record.cassette),
+                    Self::Script(_) | Self::Live(_) | Self::Deny(_) => None,
+                }
+            }
         }
     };
 }

@@ -235,6 +235,8 @@ pub enum IsolationSpec {
     Context,
     /// A fresh engine instance for each call.
     Isolate,
+    /// The same in a process of its own, which alone dies of what ends an engine.
+    Process,
 }
 
 impl From<IsolationSpec> for greenroom_boundary::isolate::Isolation {
@@ -243,6 +245,7 @@ impl From<IsolationSpec> for greenroom_boundary::isolate::Isolation {
             IsolationSpec::Frozen => Self::Frozen,
             IsolationSpec::Context => Self::Context,
             IsolationSpec::Isolate => Self::Isolate,
+            IsolationSpec::Process => Self::Process,
         }
     }
 }

@@ -28,7 +28,7 @@ pub use invariants::Invariant;
 pub use located::Located;
 pub use names::{BoundaryGlob, Format1, NameError, ScenarioId, Tag, True, glob};
 pub use scenario::{KnownFailing, Limits, Scenario, schema};
-pub use scripts::{CliScript, ClientScript, IsolateScript, LlmScript, McpScript};
+pub use scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript};
 pub use steps::{Call, Send, Step, Tell};
 
 /// Checks that exactly one of the named parts is given.

@@ -4,6 +4,7 @@
 
 pub use greenroom_mocks::cli::CliScript;
 pub use greenroom_mocks::client::ClientScript;
+pub use greenroom_mocks::egress::EgressScript;
 pub use greenroom_mocks::isolate::IsolateScript;
 pub use greenroom_mocks::llm::LlmScript;
 pub use greenroom_mocks::mcp::McpScript;

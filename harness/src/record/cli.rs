@@ -17,6 +17,7 @@ use greenroom_boundary::{CancellationToken, CliRunner};
 use serde_json::json;
 
 use super::Recording;
+use super::gate::gated;
 use super::recording::Opening;
 use crate::cassette::failure::{At, from_cli};
 
@@ -53,7 +54,7 @@ impl CliRunner for RecordingCli {
         let of = self.recording.open(&Opening { lane: &lane, op: "run", scope: &lane, conn: 0, body: &body });
         let mut exchange = Exchange { recording: self.recording.clone(), of, pieces: 0, closed: false };
         match self.inner.run(command, cancel).await {
-            Ok(inner) => Ok(Box::pin(Recorded { inner, exchange })),
+            Ok(inner) => Ok(Box::pin(Recorded { inner: gated(self.recording.clone(), inner), exchange })),
             Err(error) => {
                 exchange.failed(At::Start, &error);
                 Err(error)

@@ -14,6 +14,7 @@ use greenroom_boundary::trace::Outcome;
 use greenroom_boundary::{CancellationToken, Llm};
 
 use super::Recording;
+use super::gate::gated;
 use super::recording::Opening;
 use crate::cassette::failure::{At, from_llm};
 
@@ -45,7 +46,7 @@ impl Llm for RecordingLlm {
         let mut exchange =
             Exchange { recording: self.recording.clone(), of, pieces: 0, usage: None, finished: false, closed: false };
         match self.inner.stream(request, cancel).await {
-            Ok(inner) => Ok(Box::pin(Recorded { inner, exchange })),
+            Ok(inner) => Ok(Box::pin(Recorded { inner: gated(self.recording.clone(), inner), exchange })),
             Err(error) => {
                 exchange.failed(At::Start, &error);
                 Err(error)

@@ -222,6 +222,7 @@ struct RecordedSource {
 impl FrameSource for RecordedSource {
     async fn next(&mut self) -> Option<Result<Frame, McpError>> {
         let next = self.inner.next().await;
+        self.connection.recording.gate.pass().await;
         match &next {
             Some(Ok(frame)) => self.connection.received(frame),
             Some(Err(error)) => self.connection.ended(Some(error), self.inner.lost_id()),

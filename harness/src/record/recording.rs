@@ -12,6 +12,7 @@ use greenroom_boundary::trace::{Direction, Outcome};
 use greenroom_boundary::{Clock, Credentials, Entropy};
 use serde_json::Value;
 
+use super::gate::Gate;
 use crate::cassette::identity::{self, Occurrences, exchange_key};
 use crate::cassette::line::{
     CANON, Chunk, Close, Head, Hook, HostInfo, Input, LaneInfo, Line, MatchInfo, Note, Open, RedactionInfo, Residual, Seal,
@@ -111,6 +112,7 @@ pub struct Recording {
     clock: Arc<dyn Clock>,
     started: MonoNanos,
     redactor: Redactor,
+    pub(super) gate: Gate,
     state: Mutex<State>,
 }
 
@@ -183,7 +185,7 @@ impl Recording {
             lost: 0,
             first_failure: None,
         };
-        Ok(Arc::new(Self { clock, started, redactor, state: Mutex::new(state) }))
+        Ok(Arc::new(Self { clock, started, redactor, gate: Gate::default(), state: Mutex::new(state) }))
     }
 
     /// A turn or another outside input; the answer is its event, for [`Recording::stim_end`].

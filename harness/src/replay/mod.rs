@@ -7,6 +7,7 @@
 
 mod answers;
 mod cli;
+pub(crate) mod client;
 mod llm;
 mod mcp;
 mod miss;
@@ -14,6 +15,7 @@ mod schedule;
 mod session;
 
 pub use cli::ReplayCli;
+pub use client::{ClientAnswer, ReplayClient};
 pub use llm::ReplayLlm;
 pub use mcp::ReplayMcp;
 pub use miss::{Candidate, ReplayMiss, ReplayProblem, Unused};

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::miss::{ReplayMiss, ReplayProblem, Unused, explain};
 use super::schedule::{Fate, Index, Schedule, What};
-use super::{ReplayCli, ReplayLlm, ReplayMcp};
+use super::{ReplayCli, ReplayClient, ReplayLlm, ReplayMcp};
 use crate::cassette::identity::exchange_key;
 use crate::cassette::line::Line;
 use crate::cassette::{Cassette, CassetteError, Head, RedactionKey, Redactor, Status};
@@ -124,6 +124,11 @@ impl Replay {
         Arc::new(ReplayCli(self.clone()))
     }
 
+    /// The outside client whose boundary is called `boundary`, `client.NAME`.
+    pub fn client(self: &Arc<Self>, boundary: &str) -> ReplayClient {
+        ReplayClient { replay: self.clone(), lane: boundary.to_owned() }
+    }
+
     /// The cassette's head: seed, start, host.
     pub fn head(&self) -> &Head {
         &self.head
@@ -179,6 +184,14 @@ impl Replay {
 
     /// Finds the exchange that a live request repeats: same connection and scope first, else the first elsewhere.
     pub(super) fn find(&self, asked: &Asked<'_>) -> Result<Index, ReplayMiss> {
+        self.known(asked).ok_or_else(|| {
+            let body = self.redactor.json(asked.body);
+            self.missed(asked, &body, &exchange_key(asked.lane, asked.op, &body))
+        })
+    }
+
+    /// Like [`Replay::find`], for whoever can do without.
+    pub(super) fn known(&self, asked: &Asked<'_>) -> Option<Index> {
         let body = self.redactor.json(asked.body);
         let wanted = exchange_key(asked.lane, asked.op, &body);
         let find = |near: bool| {
@@ -189,7 +202,7 @@ impl Replay {
                 _ => false,
             })
         };
-        find(true).or_else(|| find(false)).ok_or_else(|| self.missed(asked, &body, &wanted))
+        find(true).or_else(|| find(false))
     }
 
     /// Finds the one-way frame that a live one repeats.

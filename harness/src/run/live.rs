@@ -45,8 +45,8 @@ pub trait LiveDrivers: Send + Sync {
     /// The machine's randomness.
     fn entropy(&self) -> Arc<dyn Entropy>;
 
-    /// The policy that these rules of a scenario's `egress: { allow: … }` make.
-    fn egress(&self, allow: &[String]) -> Result<Arc<dyn Egress>, LiveError>;
+    /// The policy that these rules of a scenario's `egress: { allow: … }` make. The clock is held while a script's request is under way.
+    fn egress(&self, allow: &[String], clock: &Arc<dyn Clock>) -> Result<Arc<dyn Egress>, LiveError>;
 
     /// Opens real MCP servers. The target of each `open` already carries the scenario's command or address.
     fn mcp(&self, world: &LiveWorld) -> Arc<dyn McpConnector>;

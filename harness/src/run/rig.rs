@@ -12,6 +12,7 @@ use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::{BoxFuture, CliRunner, Clock, Credentials, Drivers, Egress, Entropy, Llm, McpConnector, Tracer};
 use greenroom_mocks::cli::{DenyCli, ScriptedCli};
 use greenroom_mocks::client::{ClientScript, ScriptedClient};
+use greenroom_mocks::egress::ScriptedEgress;
 use greenroom_mocks::isolate::MockIsolate;
 use greenroom_mocks::llm::{DenyLlm, ScriptedLlm};
 use greenroom_mocks::mcp::{DenyMcp, ScriptedMcp};
@@ -169,18 +170,24 @@ pub(super) fn build(
 ) -> Result<Rig, RigError> {
     let driver = clock.driver();
     let seeded = SeededEntropy::new(seed);
+    let mut scripts: Vec<(String, Unused)> = Vec::new();
     let egress: Arc<dyn Egress> = match &scenario.drivers.egress {
         EgressDriver::Deny(_) => Arc::new(DenyAll),
         EgressDriver::Allow(hosts) => match &options.live {
-            Some(live) => live.egress(hosts)?,
+            Some(live) => live.egress(hosts, &driver)?,
             None => Arc::new(AllowList(hosts.clone())),
         },
+        EgressDriver::Script(script) => {
+            let scripted = Arc::new(ScriptedEgress::new(script.clone(), driver.clone()));
+            let unused = scripted.clone();
+            scripts.push(("egress".to_owned(), Box::new(move || unused.unused())));
+            scripted
+        }
     };
     let entropy: Arc<dyn Entropy> = match &scenario.drivers.ids {
         IdsDriver::Seeded(_) => Arc::new(seeded.derive("host")),
         IdsDriver::System(_) => live(options, "ids")?.entropy(),
     };
-    let mut scripts: Vec<(String, Unused)> = Vec::new();
     let isolate: Arc<dyn greenroom_boundary::IsolateDriver> = match &scenario.drivers.isolate {
         IsolateDriver::Builtin(_) => Arc::new(OwnIsolate::new(options.engine.clone())),
         IsolateDriver::Script(script) => {

@@ -54,7 +54,7 @@ impl LiveDrivers for Double {
         Arc::new(SeededEntropy::new(1))
     }
 
-    fn egress(&self, _: &[String]) -> Result<Arc<dyn Egress>, LiveError> {
+    fn egress(&self, _: &[String], _: &Arc<dyn Clock>) -> Result<Arc<dyn Egress>, LiveError> {
         Ok(Arc::new(DenyAll))
     }
 

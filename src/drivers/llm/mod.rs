@@ -14,3 +14,4 @@ pub use endpoint::LlmWorld;
 pub use openai::{OpenAiChat, OpenAiOptions};
 pub use providers::{LlmProviders, ProviderSettings};
 pub use setup::LlmSetupError;
+pub(crate) use setup::names_a_secret;

@@ -112,7 +112,7 @@ pub(super) fn header_map(
     Ok(map)
 }
 
-pub(super) fn names_a_secret(header: &str) -> bool {
+pub(crate) fn names_a_secret(header: &str) -> bool {
     let name = header.to_ascii_lowercase();
     ["authorization", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
 }

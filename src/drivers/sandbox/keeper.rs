@@ -26,7 +26,7 @@ pub(super) const WORD: &str = "_exec";
 /// The kernel says that the parent is gone.
 const HOST_GONE: Signal = Signal::SIGHUP;
 /// The host says: kill everything now.
-pub(super) const KILL_ALL: Signal = Signal::SIGUSR1;
+pub(crate) const KILL_ALL: Signal = Signal::SIGUSR1;
 /// How long a child may take to end by itself after its host is gone.
 const HOST_GONE_GRACE_S: u32 = 1;
 /// Exit codes of a child that cannot be started, as shells have them.

@@ -20,13 +20,17 @@ mod start;
 pub use environment::ChildEnvironment;
 pub(crate) use group::{ChildGroup, describe_exit};
 #[cfg(target_os = "linux")]
-pub use keeper::keep_if_asked;
+pub(crate) use keeper::KILL_ALL;
 #[cfg(target_os = "linux")]
-use keeper::{KILL_ALL, WORD as KEEPER_WORD};
+use keeper::WORD as KEEPER_WORD;
+#[cfg(target_os = "linux")]
+pub use keeper::keep_if_asked;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use no_keeper::KILL_ALL;
+#[cfg(not(target_os = "linux"))]
+use no_keeper::WORD as KEEPER_WORD;
 #[cfg(not(target_os = "linux"))]
 pub use no_keeper::keep_if_asked;
-#[cfg(not(target_os = "linux"))]
-use no_keeper::{KILL_ALL, WORD as KEEPER_WORD};
 pub use runner::ConfinedCli;
 pub(crate) use start::ChildCommand;
 pub use start::ChildKeeper;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use nix::sys::signal::Signal;
 
 pub(super) const WORD: &str = "_exec";
-pub(super) const KILL_ALL: Signal = Signal::SIGKILL;
+pub(crate) const KILL_ALL: Signal = Signal::SIGKILL;
 
 /// Nothing: there are no keepers here.
 pub fn keep_if_asked() -> Option<ExitCode> {

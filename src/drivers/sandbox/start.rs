@@ -53,7 +53,7 @@ pub(crate) struct ChildCommand {
 
 impl ChildCommand {
     /// Whether a keeper will start it.
-    pub(super) fn kept(&self) -> bool {
+    pub(crate) fn kept(&self) -> bool {
         self.kept.is_some()
     }
 

@@ -24,6 +24,8 @@ mod hostile;
 mod limits;
 mod ops;
 mod values;
+mod web;
+mod web_ctx;
 
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
@@ -45,6 +47,11 @@ pub use hostile::{DIFFERENCES as HOSTILE_DIFFERENCES, withstands};
 pub const DIFFERENCES: &[(&str, &str, &str)] = &[
     (
         "quickjs",
+        "errors::thrown_null",
+        "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
+    ),
+    (
+        "quickjs process",
         "errors::thrown_null",
         "QuickJS throws null when no memory is left for an error, so a thrown null is reported as exhausted memory",
     ),
@@ -77,7 +84,7 @@ pub struct Case {
 
 /// All cases, in a fixed order.
 pub fn cases() -> Vec<Case> {
-    [values::cases(), errors::cases(), ops::cases(), limits::cases()].concat()
+    [values::cases(), errors::cases(), ops::cases(), limits::cases(), web::cases()].concat()
 }
 
 /// Runs all cases and panics with the list of those that failed.

@@ -43,7 +43,7 @@ fn four_calls_wait_at_the_same_time() {
 
 #[test]
 fn many_calls_share_few_threads() {
-    let world = World::with(V8Options { most_threads: 2, spare_contexts: 1 }, HandOff::Concurrent);
+    let world = World::with(V8Options { most_threads: 2, spare_contexts: 1, ..V8Options::default() }, HandOff::Concurrent);
     let never = CancellationToken::new();
     let code = "async function f(ctx) { let n = 0; for (let i = 0; i < 3; i++) n += (await ctx.mcp.CallToolAsync('s', i)).called[1]; return n }";
     let calls =
@@ -56,7 +56,7 @@ fn many_calls_share_few_threads() {
 
 #[test]
 fn a_call_that_waits_for_a_thread_can_be_cancelled() {
-    let world = World::with(V8Options { most_threads: 1, spare_contexts: 1 }, HandOff::Concurrent);
+    let world = World::with(V8Options { most_threads: 1, spare_contexts: 1, ..V8Options::default() }, HandOff::Concurrent);
     let (first, second) = (CancellationToken::new(), CancellationToken::new());
     let ctx = Arc::new(TestCtx::when_slow(WhenSlow::Cancel(second.clone())));
     let waiting = world.engine.call(world.request("function f(ctx) { ctx.slow() }"), ctx, HandOff::Concurrent, &first);

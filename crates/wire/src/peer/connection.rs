@@ -195,6 +195,7 @@ impl Peer {
         let own_token = splice::progress_token_of(params.as_deref());
         let entered = self.shared.under_way.enter(|id| Pending {
             answer,
+            on_answer: options.on_answer,
             progress: options.progress.map(Arc::from),
             token: if options.attach_progress_token { Some(RequestId::Number(id)) } else { own_token },
             last_progress: None,

@@ -57,6 +57,11 @@ pub trait PeerHandler: Send + Sync {
     /// panic is answered as an internal error.
     async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError>;
 
+    /// A request has come in. Called on the reader, in order; [`PeerHandler::request`] follows on a task of its own.
+    fn arrived(&self, request: &IncomingRequest) {
+        let _ = request;
+    }
+
     /// A notification, other than progress of and cancellation of requests under way, which the connection handles.
     fn notification(&self, peer: &Peer, method: &str, params: Option<&RawValue>, frame: &Frame) {
         let _ = (peer, method, params, frame);

@@ -14,4 +14,4 @@ mod writer;
 
 pub use connection::{Peer, PeerOptions};
 pub use handler::{DropReason, IncomingRequest, PeerHandler};
-pub use request::{OnProgress, OnSend, Progress, RequestError, RequestOptions};
+pub use request::{OnAnswer, OnProgress, OnSend, Progress, RequestError, RequestOptions};

@@ -12,7 +12,7 @@ use greenroom_boundary::clock::MonoNanos;
 use greenroom_boundary::mcp::McpError;
 use tokio::sync::oneshot;
 
-use super::request::{Progress, ProgressNote, RequestError};
+use super::request::{OnAnswer, Progress, ProgressNote, RequestError};
 use crate::{DropReason, ProgressToken, RawJson, RequestId};
 
 type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
@@ -20,6 +20,7 @@ type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
 /// A request of ours that has no answer yet.
 pub(super) struct Pending {
     pub(super) answer: oneshot::Sender<Result<RawJson, RequestError>>,
+    pub(super) on_answer: Option<OnAnswer>,
     pub(super) progress: Option<Listener>,
     pub(super) token: Option<ProgressToken>,
     pub(super) last_progress: Option<f64>,
@@ -29,6 +30,17 @@ pub(super) struct Pending {
     /// Whether the frame has left, or is leaving; before that the other side need not be told of a cancellation.
     pub(super) sent: bool,
     pub(super) cancellable: bool,
+}
+
+impl Pending {
+    /// Gives it its answer.
+    pub(super) fn finish(self, result: Result<RawJson, RequestError>) {
+        if let Some(on_answer) = self.on_answer {
+            on_answer(&result);
+        }
+        // Nobody may be waiting any more.
+        let _ = self.answer.send(result);
+    }
 }
 
 /// A request of theirs that has no answer yet.
@@ -150,7 +162,7 @@ impl UnderWay {
         let pending = std::mem::take(&mut tables.pending);
         drop(tables);
         for (_, pending) in pending {
-            let _ = pending.answer.send(Err(RequestError::Closed(why.clone())));
+            pending.finish(Err(RequestError::Closed(why.clone())));
         }
         true
     }

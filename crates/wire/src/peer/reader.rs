@@ -72,7 +72,7 @@ fn lose(peer: &Peer, lost_id: Option<String>, error: &McpError) {
         None => under_way.only_sent(),
     };
     if let Some(pending) = id.and_then(|id| under_way.take(id)) {
-        let _ = pending.answer.send(Err(RequestError::TooLarge(error.clone())));
+        pending.finish(Err(RequestError::TooLarge(error.clone())));
     }
     peer.shared.handler.too_large(error);
     refuse(peer, &RpcError::new(RpcError::INVALID_REQUEST, error.to_string()));
@@ -112,7 +112,7 @@ fn respond(peer: &Peer, id: Option<&RequestId>, result: Result<RawJson, RpcError
         _ => None,
     };
     match pending {
-        Some(pending) => drop(pending.answer.send(result.map_err(RequestError::Rpc))),
+        Some(pending) => pending.finish(result.map_err(RequestError::Rpc)),
         None => peer.shared.handler.stale_response(id, frame),
     }
 }
@@ -183,6 +183,7 @@ fn serve(peer: &Peer, id: RequestId, method: String, params: Option<RawJson>, fr
     let mut admitted = Admitted { peer: peer.clone(), id: Some(id.clone()) };
     let request = IncomingRequest { id: id.clone(), method, params, peer: peer.clone(), cancel };
     let handler = peer.shared.handler.clone();
+    handler.arrived(&request);
     tokio::spawn(async move {
         let answer = AssertUnwindSafe(handler.request(request)).catch_unwind().await;
         let answer = answer.unwrap_or_else(|_| Err(RpcError::internal("the request's handler failed")));

@@ -55,6 +55,10 @@ pub type OnProgress = Box<dyn Fn(Progress) + Send + Sync>;
 /// Called once the connection takes the frame, right before it is sent.
 pub type OnSend = Box<dyn FnOnce(&RequestId, &Frame) + Send>;
 
+/// Called when the answer comes in, before the next frame is read: whoever writes down the order of a connection's events needs
+/// it at that moment, not when the caller wakes.
+pub type OnAnswer = Box<dyn FnOnce(&Result<RawJson, RequestError>) + Send>;
+
 /// How a request is made.
 #[derive(Default)]
 pub struct RequestOptions {
@@ -68,6 +72,8 @@ pub struct RequestOptions {
     pub cancel: CancellationToken,
     /// Hears of the frame before it is sent.
     pub on_send: Option<OnSend>,
+    /// Hears of the answer, or of the end of the connection; not of a request that the caller gave up.
+    pub on_answer: Option<OnAnswer>,
     /// Puts a token of our own (the request's id) into the params. Needed if progress is to be heard or to move the
     /// deadline. Otherwise a token that is already in the params is used, if there is one.
     pub attach_progress_token: bool,

@@ -48,7 +48,7 @@ async fn send(peer: &Peer, sink: &mut dyn FrameSink, item: Outgoing) {
             if let Err(error) = send_request(peer, sink, id, frame, on_send).await
                 && let Some(pending) = peer.shared.under_way.take(id)
             {
-                let _ = pending.answer.send(Err(RequestError::Closed(error)));
+                pending.finish(Err(RequestError::Closed(error)));
             }
         }
         Outgoing::Frame { frame, done } => {

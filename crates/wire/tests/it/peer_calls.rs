@@ -228,6 +228,22 @@ async fn the_frame_is_shown_right_before_it_is_sent() {
 }
 
 #[tokio::test]
+async fn an_answer_is_told_before_the_next_frame_is_read() {
+    let mut bench = Bench::new(Notes::new());
+    let notes = bench.notes.clone();
+    let on_answer = move |answer: &Result<greenroom_wire::RawJson, greenroom_wire::RequestError>| {
+        notes.lines.lock().unwrap().push(format!("answer {}", answer.as_ref().unwrap()));
+    };
+    let asking = ask(&bench, "a", RequestOptions { on_answer: Some(Box::new(on_answer)), ..RequestOptions::default() });
+    bench.hear().await;
+    bench.say(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    bench.say(r#"{"jsonrpc":"2.0","method":"later"}"#).await;
+    asking.await.unwrap().unwrap();
+    settle().await;
+    assert_eq!(bench.notes.take(), ["answer {}", "notification later -"]);
+}
+
+#[tokio::test]
 async fn the_end_of_the_connection_fails_what_is_under_way() {
     let mut bench = Bench::new(Notes::new());
     let asking = ask(&bench, "a", patient());

@@ -1,6 +1,7 @@
 //! The table of operations that the suite is run with, and the host's side of it.
 //!
-//! Invariant: every answer is fixed. Deliberately no clock: the wall deadline passes when an operation says so.
+//! Invariant: every answer is fixed. Time passes only while nothing but timers is under way; the wall deadline passes with it, or when an
+//! operation says so.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::raw;
+use super::web_ctx::{self, WebTime};
 use crate::isolate::{Callback, CallbackAt, CallbackVerdict, ContextOps, OpArgs, OpDecl, OpError, OpIndex, OpKind};
-use crate::{BoxFuture, CancellationToken, RawJson};
+use crate::{BoxFuture, CancellationToken, RawJson, web};
 
 /// The operations. An engine under test is made with this table.
 pub const TABLE: &[OpDecl] = &[
@@ -35,6 +37,11 @@ pub const TABLE: &[OpDecl] = &[
     OpDecl { path: "peers.*.ask", kind: OpKind::Await, min_args: 2, callback: None },
     OpDecl { path: "peers.*.title", kind: OpKind::Await, min_args: 1, callback: None },
     OpDecl { path: "slow", kind: OpKind::Await, min_args: 0, callback: None },
+    web::DECLS[0],
+    web::DECLS[1],
+    web::DECLS[2],
+    web::DECLS[3],
+    web::DECLS[4],
 ];
 
 /// What happens once `slow` is under way.
@@ -58,6 +65,7 @@ pub struct TestCtx {
     wall: CancellationToken,
     slow: Arc<AtomicUsize>,
     when_slow: WhenSlow,
+    time: Arc<WebTime>,
 }
 
 impl TestCtx {
@@ -96,6 +104,9 @@ impl ContextOps for TestCtx {
     }
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
+        if let Some(answer) = self.time.ask(TABLE[op.0].path, &args) {
+            return answer;
+        }
         self.note(Self::describe(op, &args));
         match TABLE[op.0].path {
             "Send" => Ok(Some(raw(r#"{"id":1}"#))),
@@ -116,8 +127,12 @@ impl ContextOps for TestCtx {
         args: OpArgs,
         callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        if TABLE[op.0].path == web::SLEEP {
+            return WebTime::sleep(&self.time, &args);
+        }
         self.note(Self::describe(op, &args));
         match TABLE[op.0].path {
+            web::FETCH => Box::pin(web_ctx::fetch(UnderWay::new(&self.slow), args)),
             "mcp.CallTool" | "peers.*.ask" | "peers.*.title" => Box::pin(async move {
                 yield_once().await;
                 let called: Vec<Value> = args.iter().map(|arg| serde_json::from_str(arg.get()).expect("JSON")).collect();
@@ -138,15 +153,16 @@ impl ContextOps for TestCtx {
     }
 
     fn now_ms(&self) -> f64 {
-        1_700_000_000_123.0
+        1_700_000_000_123.0 + self.time.now_ms()
     }
 
     fn random(&self) -> f64 {
         f64::from(self.draws.fetch_add(1, Ordering::SeqCst) + 1) / 8.0
     }
 
-    fn wall_deadline(&self, _: Duration) -> BoxFuture<'static, ()> {
+    fn wall_deadline(&self, after: Duration) -> BoxFuture<'static, ()> {
         let wall = self.wall.clone();
+        self.time.end_at(after, &wall);
         Box::pin(async move { wall.cancelled().await })
     }
 }
@@ -186,7 +202,7 @@ async fn slow(under_way: UnderWay, when: WhenSlow, wall: CancellationToken) -> R
 }
 
 /// Counts an operation for as long as its future lives.
-struct UnderWay(Arc<AtomicUsize>);
+pub(super) struct UnderWay(Arc<AtomicUsize>);
 
 impl UnderWay {
     fn new(count: &Arc<AtomicUsize>) -> Self {
