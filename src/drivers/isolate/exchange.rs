@@ -200,13 +200,7 @@ impl Exchange<'_> {
         self.table.get(op.0).filter(|decl| decl.kind == kind && !is_absent(decl.path))
     }
 
-    fn start(
-        &self,
-        id: u64,
-        op: OpIndex,
-        args: OpArgs,
-        asked: Option<mpsc::UnboundedSender<Asked>>,
-    ) -> (Running, AbortHandle) {
+    fn start(&self, id: u64, op: OpIndex, args: OpArgs, asked: Option<mpsc::UnboundedSender<Asked>>) -> (Running, AbortHandle) {
         let callback = asked.map(|asked| Arc::new(PipedCallback { id, asked }) as Arc<dyn Callback>);
         let (operation, handle) = abortable(self.ops.start(op, args, callback));
         (Box::pin(async move { (id, operation.await.map(Outcome::from)) }), handle)
