@@ -6,8 +6,11 @@
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
 mod checks;
+mod engines;
 mod hook_run;
 mod http;
+#[cfg(feature = "v8")]
+mod inspect;
 mod mock;
 mod questions;
 mod record;
