@@ -96,7 +96,7 @@ impl Bench {
 fn bridge(criterion: &mut Criterion) {
     let engine = V8Engine::start(initialise_v8(), &TABLE, V8Options::default()).expect("V8 starts");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let script = Arc::new(Script { name: "bench.js".to_owned(), code: HOOK.into() });
+    let script = Arc::new(Script::new("bench.js", HOOK));
     let bench = Bench { runtime, engine, script };
     let mut group = criterion.benchmark_group("bridge");
     group.bench_function("fresh_context_hook", |bencher| {

@@ -103,7 +103,7 @@ impl HostCore {
                 let made = factories(&config, &drivers, core, &state);
                 Router::new(&config, made, drivers.clone(), before.map(|before| &before.router))
             },
-            scripts: ScriptLibrary::default(),
+            scripts: ScriptLibrary::of(&config),
             hand_off,
             state,
             uses: TaskTracker::new(),

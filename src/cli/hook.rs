@@ -19,7 +19,6 @@ use serde_json::{Map, Value};
 use super::{EngineName, Engines, terminal};
 use crate::drivers::SystemClock;
 use crate::hook_run::{HookName, Inputs, MessageInput, RunError, RunOptions, human, run as run_hook};
-use crate::scripts::ScriptError;
 
 const EXAMPLES: &str = "Examples:
   greenroom hook run index.ts --say 'Where is my parcel?'
@@ -33,6 +32,8 @@ Files (JSON, or YAML if the name does not end in .json):
   ctx       {\"chat_id\": \"c1\", \"metadata\": {…}, \"authorized\": {\"user_id\": \"u1\"}, \"memory\": {\"chat\": {\"n\": 1}}}
   mocks     llm: { main: [{ id: hello, reply: { text: Hi } }] }
             mcp: { shop: { tools: [{ name: order }], calls: [{ when: { tool: order }, result: {} }] } }
+            search: [{ results: [{ title: T, content: C }] }]
+            cli: [{ when: { argv: [ls] }, events: [{ stdout: a }], exit: 0 }]
             agents: { billing: [{ id: b, reply: { text: Paid } }] }
 Models, servers and agents without a mock answer by default and say so.
 
@@ -163,11 +164,11 @@ fn refuse(message: &str) -> ExitCode {
 
 fn give_up(error: &RunError) -> ExitCode {
     let _ = match error {
-        RunError::Script(ScriptError::Syntax(syntax)) => writeln!(std::io::stderr(), "{syntax}\n{}", syntax.snippet),
+        RunError::Script(error) => writeln!(std::io::stderr(), "{}", error.report()),
         error => writeln!(std::io::stderr(), "{error}"),
     };
     ExitCode::from(match error {
-        RunError::Script(_) => super::EXIT_INVALID,
+        RunError::Script(_) | RunError::NameTaken { .. } => super::EXIT_INVALID,
         RunError::NoSuchFunction { .. } => 4,
         RunError::Runtime(_) | RunError::Encode(_) => 9,
     })

@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::world;
@@ -24,9 +23,12 @@ pub(super) async fn keep_up(host: Host, path: PathBuf) {
             None
         }
     };
+    // Of a config that was not taken over: what is mended may lie in a file that the running one does not know.
+    let mut tried = Vec::new();
     loop {
         let core = host.core();
-        let watch = FileWatch::new(files_of(&path, &core.config));
+        let imported = imports_of(&core.config);
+        let watch = FileWatch::new(files_of(&path, &core.config).into_iter().chain(imported).chain(tried.drain(..)));
         let clock = core.drivers.clock.clone();
         drop(core);
         let saved = async {
@@ -49,7 +51,7 @@ pub(super) async fn keep_up(host: Host, path: PathBuf) {
             () = hung_up => {}
             () = saved => {}
         }
-        match take_over(&host, &path) {
+        match take_over(&host, &path, &mut tried) {
             Ok(reloaded) => eprintln!("{}: taken over{}", path.display(), summary(&reloaded)),
             Err(error) => eprintln!("{}: not taken over, the host goes on as before: {error:#}", path.display()),
         }
@@ -64,11 +66,20 @@ fn files_of(path: &Path, config: &HostConfig) -> Vec<PathBuf> {
     scripts.chain([path.to_path_buf()]).collect()
 }
 
-fn take_over(host: &Host, path: &Path) -> anyhow::Result<Reloaded> {
+/// The files that the scripts of a config import, whether the scripts are usable or not.
+fn imports_of(config: &HostConfig) -> Vec<PathBuf> {
+    let scripts = ScriptLibrary::of(config);
+    config.scripts().for_each(|script| drop(scripts.load(script)));
+    scripts.files()
+}
+
+fn take_over(host: &Host, path: &Path, tried: &mut Vec<PathBuf>) -> anyhow::Result<Reloaded> {
     let config = world::config(path)?;
-    let scripts = ScriptLibrary::default();
+    let scripts = ScriptLibrary::of(&config);
     for script in config.scripts() {
-        scripts.load(script).with_context(|| "a script of it is not usable")?;
+        let loaded = scripts.load(script);
+        *tried = files_of(path, &config).into_iter().chain(scripts.files()).collect();
+        loaded.map_err(|error| anyhow::anyhow!("a script of it is not usable: {}", error.report()))?;
     }
     let drivers = world::drivers_anew(&host.core().drivers, &config)?;
     Ok(host.reload(config, drivers))

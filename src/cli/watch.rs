@@ -17,7 +17,7 @@ use super::serve::stop_on_interrupt;
 use crate::config::{ScriptConfig, Variables, load_file};
 use crate::drivers::{FileWatch, SystemClock, real_path};
 use crate::rehearsal::translate;
-use crate::scripts::imported_files;
+use crate::scripts::ScriptLibrary;
 
 /// Loads the selected cases; what is wrong has been said.
 pub(super) type Load = Box<dyn Fn() -> Result<Vec<Arc<ScenarioCase>>, ExitCode>>;
@@ -182,7 +182,9 @@ fn files_of(case: &ScenarioCase) -> BTreeSet<PathBuf> {
         ScriptConfig::File(file) => Some(file.clone()),
         ScriptConfig::Inline { .. } => None,
     }));
-    files.extend(scripts.iter().flat_map(|script| imported_files(script)));
+    let library = config.as_ref().map_or_else(ScriptLibrary::default, ScriptLibrary::of);
+    scripts.iter().for_each(|script| drop(library.load(&ScriptConfig::File(script.clone()))));
+    files.extend(library.files());
     files.extend(scripts);
     files.extend(case.scenario.drivers.cassettes().map(|cassette| base.join(cassette)));
     files.iter().map(|file| real_path(file)).collect()

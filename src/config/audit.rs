@@ -25,7 +25,7 @@ pub struct Weakness {
 pub fn weaknesses(config: &HostConfig) -> Vec<Weakness> {
     let mut found = Vec::new();
     let mut add = |at: String, message: String| found.push(Weakness { at, message });
-    let scripts = ScriptLibrary::default();
+    let scripts = ScriptLibrary::of(config);
     for (id, agent) in &config.agents {
         if let Some(message) = agent.script.as_ref().and_then(|script| script_problem(&scripts, script)) {
             add(format!("agents.{id}.script"), message);
@@ -69,5 +69,5 @@ fn script_problem(scripts: &ScriptLibrary, script: &ScriptConfig) -> Option<Stri
     {
         return Some(format!("{} is no file", path.display()));
     }
-    scripts.load(script).err().map(|error| error.to_string())
+    scripts.load(script).err().map(|error| error.report())
 }

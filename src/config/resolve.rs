@@ -10,17 +10,19 @@ use std::time::Duration;
 
 use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
+use greenroom_boundary::workspace::WorkspaceSpec;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec};
+use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec, TypeScriptSpec};
 use serde_json::{Map, Value};
 
 use super::{
     Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, Instructions, LlmProvider, McpServer, Prompt, Publish,
-    Template, ToolOverride, Variables, parse_duration,
+    SearchConfig, Template, ToolOverride, Variables, parse_duration,
 };
 use crate::agents::Permissions;
 use crate::drivers::EgressRule;
 use crate::hooks::{HookBinding, NoteMode};
+use crate::scripts::TypeScriptMode;
 
 /// Built-in servers that a config may name without an entry.
 pub(crate) const BUILT_IN: [&str; 3] = ["nanobot.meta", "nanobot.system", "greenroom.prompts"];
@@ -48,10 +50,14 @@ pub struct HostConfig {
     pub host_hooks: HostHooks,
     /// Where the audit stream goes.
     pub audit: Option<AuditConfig>,
+    /// Where `ctx.search` finds things.
+    pub search: SearchConfig,
     /// What scripts may contact with `fetch`.
     pub egress_allow: Vec<String>,
     /// Limits and switches.
     pub policy: HostPolicy,
+    /// The config's folder, below which scripts may import.
+    pub root: Option<PathBuf>,
     /// Values that must not be written down, by where they come from.
     pub secrets: BTreeMap<String, String>,
 }
@@ -116,6 +122,10 @@ pub struct AgentConfig {
     pub params: Map<String, Value>,
     /// Whether turns share a history.
     pub chat: bool,
+    /// What is behind `ctx.workspace`.
+    pub workspace: Option<WorkspaceSpec>,
+    /// Whether it has `ctx.computer`.
+    pub computer: bool,
     /// Hooks of the turn.
     pub hooks: AgentHooks,
     /// When it is chosen for a server's sampling.
@@ -220,6 +230,8 @@ pub struct HostPolicy {
     pub spec: String,
     /// Tool calls of one answer side by side.
     pub parallel_tools: bool,
+    /// How the TypeScript of scripts is read.
+    pub typescript: TypeScriptMode,
     /// Deadline of one tool call.
     pub tool_timeout: Duration,
     /// How far progress may extend that deadline; four times if not set.
@@ -265,6 +277,7 @@ impl Default for HostPolicy {
         Self {
             spec: "2025-11-25".to_owned(),
             parallel_tools: true,
+            typescript: TypeScriptMode::default(),
             tool_timeout: Duration::from_secs(60),
             tool_timeout_cap: None,
             list_timeout: Duration::from_secs(10),
@@ -314,6 +327,7 @@ impl HostConfig {
         resolver.guard_undeclared(file);
         let mut config =
             Self { prompts: file.prompts.clone(), publish: file.publish.clone().unwrap_or_default(), ..Self::default() };
+        config.root = Some(base.to_path_buf());
         for (prompt, entry) in &file.prompts {
             let arguments: Vec<String> = entry.input.keys().cloned().collect();
             let template = resolver.template(&format!("prompts.{prompt}.template"), &entry.template, &arguments)?;
@@ -346,6 +360,7 @@ impl HostConfig {
             config.policy.overlay(policy).map_err(|(at, message)| resolver.invalid(&format!("policy.{at}"), message))?;
         }
         config.host_hooks = resolver.host_hooks(&file.hooks)?;
+        config.search = file.search.as_ref().map(|search| resolver.search(search)).transpose()?.unwrap_or_default();
         config.audit = file.audit.as_ref().map(|audit| resolver.audit(audit)).transpose()?;
         for rule in file.egress.iter().flat_map(|egress| &egress.allow) {
             rule.parse::<EgressRule>().map_err(|error| resolver.invalid("egress.allow", error.to_string()))?;
@@ -650,6 +665,8 @@ impl Resolver<'_> {
             max_tokens: entry.max_tokens,
             params,
             chat: entry.chat.unwrap_or(true),
+            workspace: entry.workspace.as_ref().map(|folder| WorkspaceSpec::Folder(self.base.join(folder))),
+            computer: entry.computer.unwrap_or(false),
             hooks: AgentHooks::default(),
             selection: self.selection(&at, entry)?,
         })
@@ -727,6 +744,11 @@ impl HostPolicy {
             Some(NoteSpec::Content) => NoteMode::Content,
             Some(NoteSpec::Meta) => NoteMode::Meta,
             Some(NoteSpec::Off) => NoteMode::Off,
+        };
+        self.typescript = match spec.typescript {
+            None => self.typescript,
+            Some(TypeScriptSpec::Erase) => TypeScriptMode::Erase,
+            Some(TypeScriptSpec::Full) => TypeScriptMode::Full,
         };
         if let Some(isolation) = spec.isolation {
             self.script_limits.isolation = isolation.into();

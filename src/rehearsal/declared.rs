@@ -13,9 +13,13 @@ use greenroom_harness::cover::{DeclaredHook, HookDepth, HookFormName, HookOutcom
 use super::reach::Reach;
 use crate::config::{AgentConfig, HostConfig, ScriptConfig, ServerKind};
 use crate::hooks::{HookBinding, HookForm, HookTable, HookTarget, Side};
+use crate::scripts::ScriptLibrary;
 
-/// The text of a script; empty if it cannot be read.
-pub(super) fn code(script: &ScriptConfig) -> String {
+/// The text of a script and of what it imports; empty if it cannot be read.
+pub(super) fn code(library: &ScriptLibrary, script: &ScriptConfig) -> String {
+    if let Ok(script) = library.load(script) {
+        return script.modules.iter().fold(script.code.to_string(), |text, module| text + "\n" + &module.code);
+    }
     match script {
         ScriptConfig::File(path) => std::fs::read_to_string(path).unwrap_or_default(),
         ScriptConfig::Inline { code, .. } => code.clone(),
@@ -226,7 +230,8 @@ fn agent_hooks(config: &HostConfig, reach: &Reach, id: &AgentId, agent: &AgentCo
             all.push(hook);
         }
     }
-    let code = agent.script.as_ref().map(code).unwrap_or_default();
+    let library = ScriptLibrary::of(config);
+    let code = agent.script.as_ref().map(|script| code(&library, script)).unwrap_or_default();
     let functions = [("Create", HookFormName::Create, HookPhase::Create), ("Next", HookFormName::Next, HookPhase::Next)];
     for (function, form, phase) in functions.into_iter().filter(|(function, ..)| has_word(&code, function)) {
         let mut hook = plain(format!("{id}/{function}"), form, phase);

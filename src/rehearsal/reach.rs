@@ -12,6 +12,7 @@ use greenroom_harness::model::glob;
 use super::declared::{CALL, classes, code, samples};
 use crate::config::HostConfig;
 use crate::hooks::{HookBinding, HookTable};
+use crate::scripts::ScriptLibrary;
 
 /// Where the walk ends: everything from 2 on is one class.
 const DEEPEST: usize = 2;
@@ -37,7 +38,9 @@ impl Reach {
     /// Walks a config, from a turn of every agent.
     pub(super) fn of(config: &HostConfig) -> Self {
         let messages = config.hooks.iter().map(|hook| (hook.server.clone(), hook.binding.clone(), BTreeSet::new())).collect();
-        let scripts = config.agents.iter().filter_map(|(id, agent)| Some((id, code(agent.script.as_ref()?)))).collect();
+        let library = ScriptLibrary::of(config);
+        let scripts =
+            config.agents.iter().filter_map(|(id, agent)| Some((id, code(&library, agent.script.as_ref()?)))).collect();
         let found = Self { messages, agents: BTreeMap::new() };
         let mut walk = Walk { config, table: HookTable::of(config), scripts, seen: BTreeSet::new(), found };
         for agent in config.agents.keys() {

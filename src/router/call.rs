@@ -127,8 +127,7 @@ impl Router {
         let result = if chain.is_empty() {
             self.send(cx, to, span, message, raw).await
         } else {
-            // On its own, so that a call without hooks does not carry the space for it along.
-            Box::pin(self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record)).await
+            self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record).await
         };
         if let Some(entry) = entry {
             let failed = |error: &CallError| (error.code().to_owned(), error.to_string());
@@ -159,7 +158,11 @@ impl Router {
             depth: cx.hook_depth(),
         };
         let asked = subject(&message).to_owned();
-        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        let mut message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        if subject(&message) != asked {
+            let also = slot.hooks.chain(&message.method, message.name(), &cx.hooks).validators_beside(chain);
+            message = exchange.run(&also, Side::Request, message, record).await.map_err(CallError::Hook)?;
+        }
         record.note_sent(&message.params);
         reachable(&slot.config, boundary, &message)?;
         if subject(&message) != asked {

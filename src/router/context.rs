@@ -101,6 +101,8 @@ pub struct CallContext {
     pub timeout: Option<Duration>,
     /// Whether the caller wants a value: a result that is one JSON text then counts as structured.
     pub wants_structure: bool,
+    /// Whether the call asks a hook: what it hands over is the host's message, not a caller's arguments.
+    pub asks_hook: bool,
 }
 
 impl Deref for CallContext {
@@ -147,6 +149,7 @@ impl CallContext {
             progress: None,
             timeout: None,
             wants_structure: false,
+            asks_hook: false,
         }
     }
 
@@ -173,6 +176,7 @@ impl CallContext {
         child.code.push(name.to_owned());
         child.cancel = self.cancel.child_token();
         child.tool_call = None;
+        child.asks_hook = false;
         Ok(child)
     }
 
@@ -188,6 +192,7 @@ impl CallContext {
             progress: None,
             timeout: Some(timeout),
             wants_structure: false,
+            asks_hook: true,
         }
     }
 

@@ -1,7 +1,7 @@
 //! TypeScript to JavaScript by blanking: what exists only for the type checker becomes spaces.
 //!
 //! Invariant: every line of the result has the length of its source line in UTF-16 units and every remaining token its
-//! source position, so errors of an engine need no source map. What TypeScript would have to generate code for (enums,
+//! source position, so errors of an engine need no source map. Imports that are used for types alone go as well. What TypeScript would have to generate code for (enums,
 //! parameter properties, namespaces with values) is refused with what to write instead. Deliberately no type checking.
 
 mod canvas;
@@ -9,10 +9,12 @@ mod eraser;
 mod expression;
 mod members;
 mod position;
+mod uses;
 
 use std::sync::Arc;
 
 use oxc_allocator::Allocator;
+use oxc_ast::ast::Program;
 use oxc_ast_visit::Visit;
 use oxc_parser::{Parser, config::TokensParserConfig};
 use oxc_span::SourceType;
@@ -20,6 +22,7 @@ use oxc_span::SourceType;
 use canvas::Canvas;
 use eraser::Eraser;
 pub use expression::{NoExpression, check_expression, is_variable_name};
+use uses::Uses;
 
 /// Why a script's source is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,12 +86,33 @@ const STACK_BYTES: usize = 4 << 20;
 /// JavaScript comes back unchanged; both are checked for syntax. Source nested however deep is parsed or refused: it has a
 /// stack of its own, of which only what is used takes memory.
 pub fn strip_types(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSyntaxError> {
+    whole(file_name, source, || {
+        let is_typescript = is_typescript(file_name);
+        let source_type = if is_typescript { SourceType::ts() } else { SourceType::unambiguous() };
+        let allocator = Allocator::default();
+        let program = parse(&allocator, file_name, source, source_type)?;
+        if is_typescript { erase(&allocator, file_name, source, &program).map(Arc::from) } else { Ok(Arc::from(source)) }
+    })
+}
+
+/// Whether a file is TypeScript by its name.
+pub(super) fn is_typescript(file_name: &str) -> bool {
+    let extension = std::path::Path::new(file_name).extension();
+    extension.is_some_and(|ext| ["ts", "mts", "cts"].iter().any(|known| ext.eq_ignore_ascii_case(known)))
+}
+
+/// Works on a source that is not too long, on a stack that is deep enough for it.
+pub(super) fn whole<T: Send>(
+    file_name: &str,
+    source: &str,
+    work: impl FnOnce() -> Result<T, ScriptSyntaxError> + Send,
+) -> Result<T, ScriptSyntaxError> {
     let refuse = |message: String| ScriptSyntaxError::at(file_name, source, 0, message);
     if source.len() > MAX_SOURCE_BYTES {
         return Err(refuse(format!("a script may have {MAX_SOURCE_BYTES} bytes, this has {}; leave code out", source.len())));
     }
-    let parsed = on_deep_stack(source.len(), || strip_on_this_stack(file_name, source));
-    parsed.unwrap_or_else(|| Err(refuse("the parser failed on it, or has no stack; report this with the script".to_owned())))
+    let done = on_deep_stack(source.len(), work);
+    done.unwrap_or_else(|| Err(refuse("the parser failed on it, or has no stack; report this with the script".to_owned())))
 }
 
 /// Runs a parser on a stack that is deep enough for a source of this length; `None` if it panicked or got no stack.
@@ -100,30 +124,41 @@ pub(super) fn on_deep_stack<T: Send>(source_bytes: usize, parse: impl FnOnce() -
     })
 }
 
-fn strip_on_this_stack(file_name: &str, source: &str) -> Result<Arc<str>, ScriptSyntaxError> {
-    let path = std::path::Path::new(file_name);
-    let is_typescript =
-        path.extension().is_some_and(|ext| ["ts", "mts", "cts"].iter().any(|known| ext.eq_ignore_ascii_case(known)));
-    let source_type = if is_typescript { SourceType::ts() } else { SourceType::unambiguous() };
-    let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, source, source_type).parse();
+/// Parses a source that has no errors.
+pub(super) fn parse<'a>(
+    allocator: &'a Allocator,
+    file_name: &str,
+    source: &'a str,
+    source_type: SourceType,
+) -> Result<Program<'a>, ScriptSyntaxError> {
+    let parsed = Parser::new(allocator, source, source_type).parse();
     if let Some(diagnostic) = parsed.diagnostics.errors().next() {
         let offset = diagnostic.labels.first().map_or(source.len(), |label| label.offset() as usize);
         let help = diagnostic.help.as_ref().map(|help| format!(". {help}")).unwrap_or_default();
         return Err(ScriptSyntaxError::at(file_name, source, offset, format!("{}{help}", diagnostic.message)));
     }
-    if !is_typescript {
-        return Ok(Arc::from(source));
-    }
+    Ok(parsed.program)
+}
+
+/// The source without types. `program` is what it parses to.
+pub(super) fn erase(
+    allocator: &Allocator,
+    file_name: &str,
+    source: &str,
+    program: &Program<'_>,
+) -> Result<String, ScriptSyntaxError> {
     // Only a source without errors has all its tokens.
-    let parsed = Parser::new(&allocator, source, source_type).with_config(TokensParserConfig).parse();
+    let parsed = Parser::new(allocator, source, SourceType::ts()).with_config(TokensParserConfig).parse();
     let tokens = parsed.tokens.iter().map(|token| token.span()).collect();
-    let mut eraser = Eraser::new(Canvas::new(source, tokens));
-    eraser.visit_program(&parsed.program);
-    match eraser.finish() {
-        Ok(code) => Ok(Arc::from(code)),
-        Err(refusal) => Err(ScriptSyntaxError::at(file_name, source, refusal.offset as usize, refusal.message)),
-    }
+    let mut eraser = Eraser::new(Canvas::new(source, tokens), Uses::of(program));
+    eraser.visit_program(program);
+    eraser.finish().map_err(|refusal| ScriptSyntaxError::at(file_name, source, refusal.offset as usize, refusal.message))
+}
+
+/// Line and column of an offset in bytes.
+pub(super) fn place_of(text: &str, offset: usize) -> (u32, u32) {
+    let place = position::Place::of(text, offset);
+    (place.line, place.column)
 }
 
 #[cfg(test)]

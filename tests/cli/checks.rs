@@ -28,12 +28,15 @@ fn a_disabled_server_is_named_with_its_reason() {
 
 #[test_case("agents: { a: { script: no.ts } }", "agents.a.script: "; "a script that is not there")]
 #[test_case("agents: { a: { script: bad.ts } }", "bad.ts:1:24: "; "a script that does not parse")]
+#[test_case("agents: { a: { script: imports.ts } }", "imports.ts:2:10: "; "a script that imports what is not there")]
+#[test_case("agents: { a: { script: imports.ts } }", "2 |   import './gone.ts'\n  |          ^"; "and the line that does")]
 #[test_case("agents: { a: { model: nobody/m } }", "agents.a.model: no provider is named"; "a provider that is not there")]
 #[test_case("agents: { a: {} }", "agents.a: it has neither a model nor a script"; "an agent that answers nothing")]
 #[test_case("mcpServers: { s: { url: 'ftp://x/mcp' } }", "mcpServers.s.url: "; "an address that is not http")]
 #[test_case("llmProviders: { p: { dialect: Morse } }", "llmProviders.p.dialect: "; "a dialect nobody speaks")]
 fn what_would_fail_later_is_told_now(text: &str, part: &str) {
-    let files = folder(&[("greenroom.yaml", text), ("bad.ts", "export function Next( {")]);
+    let files =
+        folder(&[("greenroom.yaml", text), ("bad.ts", "export function Next( {"), ("imports.ts", "\n  import './gone.ts'")]);
     let weak = greenroom(["check-config", &at(&files, "greenroom.yaml")]).code(1);
     assert!(stdout(&weak).contains(part), "{}", stdout(&weak));
 }

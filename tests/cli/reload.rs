@@ -59,6 +59,25 @@ async fn a_saved_script_counts_from_the_next_call_on() {
 }
 
 #[tokio::test]
+async fn a_saved_import_counts_and_a_broken_one_is_mended() {
+    let words = "import { end } from './end.ts';\nexport const shout = (args: any) => ({ said: args.text + end });\n";
+    let end = |text: &str| format!("export const end = {text:?};\n");
+    let files = folder(&[("greenroom.yaml", &config("words")), ("words.ts", words), ("end.ts", &end("!"))]);
+    let mut server = serve(&files, &[]);
+    let session = Session::open(&server.line_after("greenroom serves MCP at ")).await;
+    assert_eq!(said(&session, "hey").await, "hey!");
+    std::fs::write(files.path().join("end.ts"), end("?")).unwrap();
+    server.line_after("taken over");
+    assert_eq!(said(&session, "hey").await, "hey?");
+    std::fs::write(files.path().join("words.ts"), words.replace("./end.ts", "./new.ts")).unwrap();
+    server.line_after("not taken over, the host goes on as before: ");
+    assert_eq!(said(&session, "hey").await, "hey?");
+    std::fs::write(files.path().join("new.ts"), end(".")).unwrap();
+    server.line_after("taken over");
+    assert_eq!(said(&session, "hey").await, "hey.");
+}
+
+#[tokio::test]
 async fn a_config_that_is_not_usable_changes_nothing() {
     let files = folder(&[("greenroom.yaml", &config("words")), ("words.ts", HOOKS)]);
     let mut server = serve(&files, &[]);

@@ -123,6 +123,11 @@ fn write_scripts(folder: &Path) -> usize {
         std::fs::copy(root().join(example), folder.join(name)).unwrap();
         written += 1;
     }
+    std::fs::create_dir(folder.join("lib")).unwrap();
+    for part in ["rates.ts", "lib/money.ts", "lib/rates.json"] {
+        std::fs::copy(root().join("examples/hooks").join(part), folder.join(part)).unwrap();
+        written += 1;
+    }
     written
 }
 
@@ -168,7 +173,7 @@ fn the_shipped_scripts_agree_with_the_declarations() {
     assert!(written > 60, "{written}");
     std::fs::write(folder.path().join("greenroom.d.ts"), declarations()).unwrap();
     std::fs::write(folder.path().join("wrong.ts"), WRONG).unwrap();
-    let options = r#"{"compilerOptions": {"noEmit": true, "strict": true, "target": "es2023", "lib": ["es2023"], "types": [], "module": "esnext", "moduleDetection": "force"}, "include": ["*.ts"]}"#;
+    let options = r#"{"compilerOptions": {"noEmit": true, "strict": true, "target": "es2023", "lib": ["es2023"], "types": [], "module": "esnext", "moduleDetection": "force", "moduleResolution": "bundler", "resolveJsonModule": true, "allowImportingTsExtensions": true}, "include": ["*.ts"]}"#;
     std::fs::write(folder.path().join("tsconfig.json"), options).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the compiler is what is asked; it reads the folder alone")]
     let answer = Command::new("node").arg(compiler).args(["-p", "."]).current_dir(folder.path()).output().unwrap();

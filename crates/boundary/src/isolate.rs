@@ -2,7 +2,7 @@
 //!
 //! Invariant: when a call ends, whatever way it ended, its handles are dead and nothing of it runs on. A missing function
 //! is [`CallValue::NoSuchFunction`], never an error, and never guessed from an error's text. Values cross as JSON text.
-//! Deliberately no TypeScript here: a [`Script`] is plain JavaScript with the positions of its source.
+//! Deliberately no TypeScript here: a [`Script`] is plain JavaScript.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,23 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+pub use crate::script::{LinkTarget, Links, Module, Places, Script};
 use crate::{BoxFuture, CancellationToken, RawJson};
-
-/// A script: plain JavaScript whose lines and columns are those of the source file it was made from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Script {
-    /// The file as the user knows it, `agents/travel.ts`; shown in errors.
-    pub name: String,
-    /// The code. Top-level functions, and `export`ed ones (`export default` is named `default`), can be called.
-    pub code: Arc<str>,
-}
-
-impl Script {
-    /// A script without imports.
-    pub fn new(name: impl Into<String>, code: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), code: code.into() }
-    }
-}
 
 /// How far a call is kept apart from the calls before and after it. A call never sees what another one left, at any level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

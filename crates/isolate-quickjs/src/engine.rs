@@ -83,16 +83,9 @@ impl IsolateDriver for QuickJs {
 
     async fn functions(&self, script: &Arc<Script>, limits: &Limits) -> Result<Vec<String>, IsolateError> {
         // Strictly: a load waits for nothing but the script's top level, which its limit on computing bounds.
-        let script = Arc::clone(script);
-        let pump = self.start(
-            script,
-            Wanted::Names,
-            *limits,
-            Arc::new(NoHost(Arc::clone(&self.ops))),
-            HandOff::Strict,
-            &CancellationToken::new(),
-        )?;
-        match pump.await? {
+        let (own, never) = (Arc::clone(script), CancellationToken::new());
+        let pump = self.start(own, Wanted::Names, *limits, Arc::new(NoHost(Arc::clone(&self.ops))), HandOff::Strict, &never)?;
+        match pump.await.map_err(|error| script.at_source(error))? {
             CallValue::Json(names) => serde_json::from_str(names.get())
                 .map_err(|error| IsolateError::Engine { message: format!("names of functions: {error}") }),
             CallValue::Undefined | CallValue::NoSuchFunction => Ok(Vec::new()),
@@ -116,7 +109,8 @@ impl IsolateDriver for QuickJs {
         if args.iter().any(|arg| arg.get().len() > limits.value_bytes) {
             return Err(IsolateError::ValueLimit { limit_bytes: limits.value_bytes });
         }
-        self.start(script, Wanted::Call { function, pass_ctx, args }, limits, ctx, hand_off, cancel)?.await
+        let pump = self.start(Arc::clone(&script), Wanted::Call { function, pass_ctx, args }, limits, ctx, hand_off, cancel)?;
+        pump.await.map_err(|error| script.at_source(error))
     }
 
     fn counters(&self) -> IsolateCounters {

@@ -1,8 +1,8 @@
 //! The QuickJS engine behind Greenroom's isolate boundary.
 //!
 //! Invariant: a call has its own runtime, made and dropped on one thread; when the call ends, so does everything it made.
-//! Memory is reference counted, so release is prompt and repeatable. Deliberately no `unsafe`, no modules and no bytecode
-//! cache.
+//! Memory is reference counted, so release is prompt and repeatable. Deliberately no `unsafe`, no reading of
+//! modules (a script brings what it imports) and no bytecode cache.
 //!
 //! A limit that passes while a script computes is noticed at the engine's next poll, some thousand loop turns or calls
 //! later; until then the script may still compute, but nothing it does reaches the host. A long native operation, a sort of
@@ -15,6 +15,7 @@ mod engine;
 mod exceptions;
 mod lexer;
 mod link;
+mod modules;
 mod natives;
 mod pump;
 mod session;

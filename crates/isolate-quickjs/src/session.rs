@@ -12,12 +12,13 @@ use greenroom_boundary::RawJson;
 use greenroom_boundary::isolate::{CallValue, IsolateError, PassCtx, Script, well_formed_json};
 use nix::time::{ClockId, clock_gettime};
 use rquickjs::context::EvalOptions;
-use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
+use rquickjs::{Context, Ctx, Error, Function, Module, Object, Persistent, Runtime, Value};
 
 use crate::exceptions::Reported;
 use crate::link::{Kill, Link, ToThread};
+use crate::modules::{Linker, PRIVATE};
 use crate::natives::{natives, run_callback};
-use crate::surface::{Surface, surface};
+use crate::surface::{DEFAULT, Offer, surface};
 use crate::worker::STACK_BYTES;
 
 const BOOTSTRAP: &str = include_str!("bootstrap.js");
@@ -56,10 +57,11 @@ pub(crate) fn run(link: &Rc<Link>, script: &Arc<Script>, table: &str, wanted: &W
             let _ = function.call::<_, ()>((promise, reason, is_handled));
         }
     })));
+    let linker = Linker::install(&runtime, script);
     let context = Context::full(&runtime).map_err(|error| engine(&error))?;
     let result = context.with(|ctx| {
         let session = Session::new(ctx.clone(), Rc::clone(link), Rc::clone(&meter), table, &tracker);
-        let result = session.and_then(|session| session.serve(script, wanted));
+        let result = session.and_then(|session| session.serve(script, &linker, wanted));
         // Nothing that holds a value of the engine may outlive it.
         tracker.borrow_mut().take();
         drop(ctx.catch());
@@ -112,6 +114,13 @@ fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
+/// A script whose top level has run.
+struct Top<'js> {
+    offers: Vec<Offer>,
+    /// Of a module.
+    namespace: Option<Object<'js>>,
+}
+
 struct Session<'js> {
     ctx: Ctx<'js>,
     link: Rc<Link>,
@@ -144,23 +153,75 @@ impl<'js> Session<'js> {
         Ok(Self { ctx, link, meter, glue })
     }
 
-    fn serve(&self, script: &Script, wanted: &Wanted) -> Outcome<CallValue> {
-        let Surface { code, offers } = surface(&script.code);
-        eval::<Value<'js>>(&self.ctx, &script.name, &code).map_err(|error| self.failure(&error, IsolateError::Load))?;
-        let function = |local: &str| eval::<Value<'js>>(&self.ctx, "greenroom:bootstrap", local).ok()?.into_function();
+    fn serve(&self, script: &Script, linker: &Linker, wanted: &Wanted) -> Outcome<CallValue> {
+        let top = self.load(script, linker)?;
         match wanted {
             Wanted::Names => {
-                let names = offers.iter().filter(|offer| function(&offer.local).is_some()).map(|offer| offer.name.as_str());
-                let names = serde_json::value::to_raw_value(&names.collect::<Vec<_>>());
+                let names = serde_json::value::to_raw_value(&self.names(&top));
                 self.drain()?;
                 names.map(CallValue::Json).map_err(|error| IsolateError::Engine { message: error.to_string() })
             }
-            Wanted::Call { function: name, pass_ctx, args } => {
-                let found = offers.iter().find(|offer| offer.name == *name).and_then(|offer| function(&offer.local));
-                let Some(found) = found else { return Ok(CallValue::NoSuchFunction) };
-                self.call(found, *pass_ctx, args)
-            }
+            Wanted::Call { function: name, pass_ctx, args } => match self.function(&top, name) {
+                Some(found) => self.call(found, *pass_ctx, args),
+                None => Ok(CallValue::NoSuchFunction),
+            },
         }
+    }
+
+    /// Runs the top level of the script.
+    fn load(&self, script: &Script, linker: &Linker) -> Outcome<Top<'js>> {
+        let surface = surface(&script.code);
+        if script.links.is_empty() && !surface.awaits {
+            linker.seal();
+            eval::<Value<'js>>(&self.ctx, &script.name, &surface.code)
+                .map_err(|error| self.failure(&error, IsolateError::Load))?;
+            return Ok(Top { offers: surface.offers, namespace: None });
+        }
+        let load = |error: &Error| self.failure(error, IsolateError::Load);
+        let declare = |code: String| Module::declare(self.ctx.clone(), &*script.name, code);
+        let private = surface.offers.iter().filter(|offer| offer.local != DEFAULT).map(|offer| {
+            let local = &offer.local;
+            format!("\nexport {{ {local} as \"{PRIVATE}{local}\" }};")
+        });
+        // The scan only proposes; without its exports the engine says what is wrong with the script itself.
+        let declared = declare(private.fold(script.code.to_string(), |code, export| code + &export)).or_else(|_| {
+            drop(self.ctx.catch());
+            declare(script.code.to_string())
+        });
+        let declared = declared.map_err(|error| load(&error))?;
+        linker.seal();
+        let (module, top_level) = declared.eval().map_err(|error| load(&error))?;
+        // Whoever waits for it is told here.
+        self.glue::<_, ()>("handled", (top_level.clone(),))?;
+        self.drain()?;
+        match top_level.result::<Value<'js>>() {
+            None => return Err(IsolateError::NeverSettles),
+            Some(result) => drop(result.map_err(|error| load(&error))?),
+        }
+        let namespace = module.namespace().map_err(|error| engine(&error))?;
+        Ok(Top { offers: surface.offers, namespace: Some(namespace) })
+    }
+
+    /// The names of all functions: those of the script in source order, then those that it exports from other modules by name.
+    fn names(&self, top: &Top<'js>) -> Vec<String> {
+        let mut names: Vec<String> = top.offers.iter().map(|offer| offer.name.clone()).collect();
+        let exported = top.namespace.iter().flat_map(|namespace| namespace.keys::<String>().filter_map(Result::ok));
+        let mut further: Vec<String> = exported.filter(|name| !name.starts_with(PRIVATE) && !names.contains(name)).collect();
+        further.sort();
+        names.append(&mut further);
+        names.retain(|name| self.function(top, name).is_some());
+        names
+    }
+
+    fn function(&self, top: &Top<'js>, name: &str) -> Option<Function<'js>> {
+        let Some(namespace) = &top.namespace else {
+            let offer = top.offers.iter().find(|offer| offer.name == name)?;
+            return eval::<Value<'js>>(&self.ctx, "greenroom:bootstrap", &offer.local).ok()?.into_function();
+        };
+        let own = |key: &str| namespace.contains_key(key).ok().filter(|has| *has).and_then(|_| namespace.get(key).ok());
+        let found: Value<'js> = own(name).or_else(|| own(&format!("{PRIVATE}{name}")))?;
+        let is_class = self.glue::<_, bool>("isClass", (found.clone(),)).ok()?;
+        found.into_function().filter(|_| !is_class)
     }
 
     fn call(&self, function: Function<'js>, pass_ctx: PassCtx, args: &[RawJson]) -> Outcome<CallValue> {

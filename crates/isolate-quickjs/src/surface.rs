@@ -1,12 +1,12 @@
 //! What a script offers, and its code without `export`.
 //!
 //! Invariant: the code keeps its length and its line breaks, so every position stays; only what is written at the top level
-//! is offered, never a built-in function. Deliberately no `import` and no `export … from`: the engine refuses them.
+//! is offered, never a built-in function. Deliberately no `import` and no `export … from`: a script that has them runs as a module.
 
 use crate::lexer::{Token, tokens};
 
 /// The name that an unnamed default export gets.
-const DEFAULT: &str = "__default";
+pub(crate) const DEFAULT: &str = "__default";
 
 /// A name that a script offers. Whether it is a function shows when the script has run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) struct Surface {
     pub(crate) code: String,
     /// What it offers, in source order.
     pub(crate) offers: Vec<Offer>,
+    /// Its top level awaits, so that it has to be a module.
+    pub(crate) awaits: bool,
 }
 
 /// Reads what a script offers.
@@ -49,7 +51,8 @@ pub(crate) fn surface(source: &str) -> Surface {
             offers.push(offer);
         }
     }
-    Surface { code, offers }
+    let awaits = tokens.iter().any(|token| token.depth == 0 && token.text == "await");
+    Surface { code, offers, awaits }
 }
 
 struct Reader<'t, 's> {

@@ -100,7 +100,7 @@ pub(crate) fn run(
     let context = v8::Local::new(scope, &seat.realm().context);
     let scope = &mut v8::ContextScope::new(scope, context);
     let Task::Call { function, pass_ctx, args } = task else {
-        return Ok(JobValue::Functions(load_here(scope, &state, call, script)?.functions(scope)));
+        return Ok(JobValue::Functions(load_here(scope, &state, call, script)?.functions(scope, script)));
     };
     let function = match seat {
         Seat::Fresh(_) => load_here(scope, &state, call, script)?.function(scope, function),

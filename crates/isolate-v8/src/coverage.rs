@@ -110,12 +110,10 @@ impl Counting {
         let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
         for taken in answer.result.result {
             let has_run = taken.functions.iter().any(|function| function.ranges.iter().any(|range| range.count > 0));
-            if !has_run || taken.url != script.name {
-                continue;
-            }
+            let Some(code) = script.code_of_file(&taken.url).filter(|_| has_run) else { continue };
             let prefix = prefixes.get(&taken.script_id).copied().unwrap_or(0);
-            let end = u32::try_from(script.code.encode_utf16().count()).unwrap_or(u32::MAX);
-            let file = counted.files.entry((script.name.clone(), script.code.clone())).or_default();
+            let end = u32::try_from(code.encode_utf16().count()).unwrap_or(u32::MAX);
+            let file = counted.files.entry((taken.url, code)).or_default();
             for function in taken.functions {
                 // What the engine added before and after the code is left out.
                 let own = |offset: u32| offset.saturating_sub(prefix).min(end);

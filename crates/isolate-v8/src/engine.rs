@@ -198,7 +198,8 @@ impl IsolateDriver for V8Engine {
         // Loading waits for nothing but the processor; the caller's thread waits with it, so that a simulation's clock stands still.
         let never = CancellationToken::new();
         let ops = Arc::new(LoadOnly(self.table));
-        match self.run(Arc::clone(script), Task::List, *limits, ops, HandOff::Strict, &never).await? {
+        let listed = self.run(Arc::clone(script), Task::List, *limits, ops, HandOff::Strict, &never).await;
+        match listed.map_err(|error| script.at_source(error))? {
             JobValue::Functions(names) => Ok(names),
             JobValue::Called(_) => Err(IsolateError::Engine { message: "the wrong answer came".to_owned() }),
         }
@@ -216,7 +217,8 @@ impl IsolateDriver for V8Engine {
         }
         let CallRequest { script, function, pass_ctx, args, limits } = request;
         let task = Task::Call { function, pass_ctx, args };
-        match self.run(script, task, limits, ctx, hand_off, cancel).await? {
+        let called = self.run(Arc::clone(&script), task, limits, ctx, hand_off, cancel).await;
+        match called.map_err(|error| script.at_source(error))? {
             JobValue::Called(value) => Ok(value),
             JobValue::Functions(_) => Err(IsolateError::Engine { message: "the wrong answer came".to_owned() }),
         }

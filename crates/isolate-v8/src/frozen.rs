@@ -1,7 +1,7 @@
 //! Scripts in a frozen context: the top level as the body of a function, so that each call runs it anew on its own variables.
 //!
 //! Invariant: V8 decides what a declaration is and what an `export` is, never the text alone; a script that does not fit into a
-//! function (a default export, an export list, a top-level `await`) is loaded as a module per call instead, which costs more and
+//! function (imports, a default export, an export list, a top-level `await`) is loaded as a module per call instead, which costs more and
 //! means the same. Code that runs keeps its positions.
 
 use std::collections::BTreeMap;
@@ -100,6 +100,8 @@ fn body_of(
 ) -> Result<Body, JsException> {
     let (code, is_strict) = match plan {
         Plan::Classic => (script.code.to_string(), false),
+        // Each call gets modules of its own.
+        Plan::Module { .. } if !script.links.is_empty() => return Ok(Body::Module),
         Plan::Module { .. } => match without_exports(scope, script, name) {
             Some(code) => (format!("{STRICT}{code}"), true),
             None => return Ok(Body::Module),

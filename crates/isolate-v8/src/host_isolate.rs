@@ -14,6 +14,7 @@ use crate::debugger::Attached;
 use crate::frozen::FrozenRealm;
 use crate::inspect::Port;
 use crate::memory::{BufferBudget, HeapGuard, SMALLEST_HEAP_BYTES};
+use crate::modules;
 use crate::natives::external_references;
 use crate::realm::Realm;
 use crate::snapshot::Snapshot;
@@ -65,6 +66,7 @@ impl HostIsolate {
         isolate.set_microtasks_policy(v8::MicrotasksPolicy::Explicit);
         isolate.set_capture_stack_trace_for_uncaught_exceptions(true, 10);
         isolate.set_promise_reject_callback(promise_rejected);
+        isolate.set_host_import_module_dynamically_callback(modules::refuse_dynamic);
         let guard = Arc::new(HeapGuard::default());
         guard.install(&mut isolate);
         let state = ThreadState::new(context.table, Arc::clone(&context.spaces));

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a call runs in a fresh context on one pinned thread; when it ends, whatever way it ended, its `ctx` handles
 //! are dead, its host operations are cancelled, and an isolate that had to be stopped is thrown away, never reused.
-//! This is the only crate with `unsafe`; each block says why it is sound. Deliberately no TypeScript, no module graph
-//! (`import` is refused at load) and no operation of its own: the table and [`ContextOps`] decide what `ctx` offers.
+//! This is the only crate with `unsafe`; each block says why it is sound. Deliberately no TypeScript, no
+//! reading of modules (a script brings what it imports) and no operation of its own: the table and [`ContextOps`] decide what `ctx` offers.
 //!
 //! Start order matters: [`initialise_v8`] before any thread exists (see there), then [`V8Engine::start`].
 //!
@@ -27,6 +27,7 @@ mod host_isolate;
 mod inspect;
 mod load;
 mod memory;
+mod modules;
 mod natives;
 mod objects;
 mod ops;

@@ -1,17 +1,18 @@
 //! Loading a script into a context and finding its functions.
 //!
 //! Invariant: the source is compiled as it is, so positions are those of the file. What parses as a classic script is one (its
-//! global functions can be called); what only parses as a module is one (its exports can). `import` is refused, not guessed.
+//! global functions can be called); what only parses as a module is one (its exports can). What it imports is in `modules`.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use greenroom_boundary::isolate::{IsolateError, JsException, Script, StackFrame};
+use greenroom_boundary::isolate::{IsolateError, JsException, Script};
 
 use crate::call::Stop;
 use crate::control::CallControl;
 use crate::exceptions;
+use crate::modules;
 use crate::plan::{Known, PRIVATE, Plan, examine};
 use crate::snapshot::BOOTSTRAP_NAME;
 use crate::state::{ThreadState, active};
@@ -155,11 +156,9 @@ pub(crate) fn run_module<'s>(
     script: &Script,
     control: Option<&CallControl>,
 ) -> Result<Loaded<'s>, Stop> {
-    if let Some(error) = refused_import(scope, module, script) {
-        return Err(Stop::Error(IsolateError::Load(error)));
-    }
     v8::tc_scope!(let scope, scope);
-    let promise = module.instantiate_module(scope, no_import).and_then(|_| module.evaluate(scope));
+    modules::link(scope, module, script).map_err(|error| load_error(control, error))?;
+    let promise = module.evaluate(scope);
     let Some(promise) = promise.and_then(|value| v8::Local::<v8::Promise>::try_from(value).ok()) else {
         let error = caught(scope);
         return Err(load_error(control, error));
@@ -185,36 +184,6 @@ pub(crate) fn run_module<'s>(
             Err(_) => Err(Stop::Error(IsolateError::Engine { message: "the module has no namespace".to_owned() })),
         },
     }
-}
-
-fn refused_import(scope: &mut v8::PinScope<'_, '_>, module: v8::Local<'_, v8::Module>, script: &Script) -> Option<JsException> {
-    let request = module.get_module_requests().get(scope, 0)?;
-    let request = v8::Local::<v8::ModuleRequest>::try_from(request).ok()?;
-    let place = module.source_offset_to_location(request.get_source_offset());
-    let frame = StackFrame {
-        function: String::new(),
-        file: script.name.clone(),
-        line: place.get_line_number() as u32 + 1,
-        column: place.get_column_number() as u32 + 1,
-    };
-    let from = request.get_specifier().to_rust_string_lossy(scope);
-    Some(JsException {
-        class: "SyntaxError".to_owned(),
-        message: format!("imports are not supported yet: {from:?}; put the code into this file"),
-        code: Some("ERR_IMPORT".to_owned()),
-        frames: vec![frame],
-        cause: None,
-    })
-}
-
-/// Never asked: modules with imports are refused before.
-fn no_import<'s>(
-    _context: v8::Local<'s, v8::Context>,
-    _specifier: v8::Local<'s, v8::String>,
-    _attributes: v8::Local<'s, v8::FixedArray>,
-    _referrer: v8::Local<'s, v8::Module>,
-) -> Option<v8::Local<'s, v8::Module>> {
-    None
 }
 
 /// The names of a fresh context's global object; they are the same in every context of the isolate.
@@ -262,8 +231,8 @@ impl<'s> Loaded<'s> {
         }
     }
 
-    /// The names of all functions, in source order.
-    pub(crate) fn functions(&self, scope: &mut v8::PinScope<'s, '_>) -> Vec<String> {
+    /// The names of all functions: those of the script in source order, then those that it exports from other modules by name.
+    pub(crate) fn functions(&self, scope: &mut v8::PinScope<'s, '_>, script: &Script) -> Vec<String> {
         let (Self::Module(object) | Self::Classic { global: object, .. }) = self;
         let all: BTreeSet<String> = names(scope, *object)
             .into_iter()
@@ -272,8 +241,10 @@ impl<'s> Loaded<'s> {
         let mut found = Vec::new();
         for name in all {
             if let Some(function) = self.function(scope, &name) {
-                let line = function.get_script_line_number().unwrap_or(u32::MAX);
-                let column = function.get_script_column_number().unwrap_or(u32::MAX);
+                let file = function.get_script_origin(scope).resource_name();
+                let is_own = file.is_some_and(|file| file.to_rust_string_lossy(scope) == script.name);
+                let line = function.get_script_line_number().filter(|_| is_own).unwrap_or(u32::MAX);
+                let column = function.get_script_column_number().filter(|_| is_own).unwrap_or(u32::MAX);
                 found.push((line, column, name));
             }
         }

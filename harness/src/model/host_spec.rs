@@ -53,6 +53,12 @@ pub struct AssistantSpec {
     /// The same, written in place (TypeScript).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_inline: Option<String>,
+    /// Files of `ctx.workspace` at the start, by their paths; in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<BTreeMap<String, String>>,
+    /// Whether it has `ctx.computer`, whose commands go to `cli.NAME` in `drivers`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub computer: bool,
     /// Model parameters: `temperature`, `max_tokens`, …
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
@@ -182,6 +188,9 @@ pub struct PolicySpec {
     /// How far the calls of a script are kept apart (default `context`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationSpec>,
+    /// How the TypeScript of scripts is read (default `erase`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typescript: Option<TypeScriptSpec>,
     /// How much a result tells of what hooks changed (default `content`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteSpec>,
@@ -223,6 +232,16 @@ pub enum NoteSpec {
     Meta,
     /// Nothing: only trace and audit tell.
     Off,
+}
+
+/// How the TypeScript of scripts is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TypeScriptSpec {
+    /// Types are blanked in place; syntax that needs generated code is refused.
+    Erase,
+    /// Enums, namespaces, parameter properties and (experimental) decorators work too.
+    Full,
 }
 
 /// How far the calls of a script are kept apart. None sees what another one left.

@@ -22,7 +22,7 @@ fn script(value: Value) -> IsolateScript {
 
 fn request(name: &str, function: &str) -> CallRequest {
     CallRequest {
-        script: Arc::new(Script { name: name.to_owned(), code: Arc::from("") }),
+        script: Arc::new(Script::new(name, "")),
         function: function.to_owned(),
         pass_ctx: PassCtx::First,
         args: vec![to_raw_value(&json!({ "n": 1 })).expect("JSON")],

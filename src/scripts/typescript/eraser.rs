@@ -4,15 +4,16 @@
 //! the statement before. Class members are in `members`. Deliberately no generated code.
 
 use oxc_ast::ast::{
-    ArrowFunctionExpression, Class, ClassElement, Declaration, Decorator, ExportDefaultDeclarationKind, ExportSpecifier,
-    FormalParameter, ImportOrExportKind, ImportSpecifier, Statement, TSAsExpression, TSClassImplements,
-    TSNamespaceDeclarationBody, TSNonNullExpression, TSSatisfiesExpression, TSThisParameter, TSTypeAnnotation, TSTypeAssertion,
-    TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclarator,
+    ArrowFunctionExpression, Class, ClassElement, Declaration, Decorator, ExportDefaultDeclarationKind, ExportFromDeclaration,
+    ExportNamedDeclaration, FormalParameter, ImportDeclaration, ImportDeclarationSpecifier, ImportOrExportKind, Statement,
+    TSAsExpression, TSClassImplements, TSNamespaceDeclarationBody, TSNonNullExpression, TSSatisfiesExpression, TSThisParameter,
+    TSTypeAnnotation, TSTypeAssertion, TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 
 use super::canvas::Canvas;
+use super::uses::Uses;
 
 /// A construct that cannot be blanked.
 pub(super) struct Refusal {
@@ -28,6 +29,7 @@ pub(super) struct Eraser<'s> {
     /// Blanked statements and members: where they were, and which next tokens are a hazard there.
     pub(super) gaps: Vec<(Span, &'static [&'static str])>,
     refusals: Vec<Refusal>,
+    uses: Uses,
 }
 
 /// Tokens that would go on with an unfinished statement.
@@ -35,8 +37,8 @@ const STATEMENT_HAZARDS: &[&str] = &["(", "[", "`", "+", "-", "/", "<", "*", "."
 
 impl<'s> Eraser<'s> {
     /// An eraser over an untouched canvas.
-    pub(super) fn new(canvas: Canvas<'s>) -> Self {
-        Self { canvas, gaps: Vec::new(), refusals: Vec::new() }
+    pub(super) fn new(canvas: Canvas<'s>, uses: Uses) -> Self {
+        Self { canvas, gaps: Vec::new(), refusals: Vec::new(), uses }
     }
 
     /// The blanked text, or the first construct that could not be blanked.
@@ -55,6 +57,11 @@ impl<'s> Eraser<'s> {
 
     pub(super) fn refuse(&mut self, span: Span, message: impl Into<String>) {
         self.refusals.push(Refusal { offset: span.start, message: message.into() });
+    }
+
+    /// Refuses what a transformer could make code for.
+    fn refuse_erasing(&mut self, span: Span, message: impl Into<String>) {
+        self.refuse(span, format!("{}, or set `policy.typescript: full`", message.into()));
     }
 
     fn blank_statement(&mut self, span: Span) {
@@ -94,6 +101,29 @@ impl<'s> Eraser<'s> {
         }
     }
 
+    /// Blanks a name behind another one, with the comma between them.
+    fn blank_last_item(&mut self, span: Span) {
+        self.canvas.blank(span);
+        if let Some(comma) = self.canvas.previous_token(span.start).filter(|token| self.canvas.text(*token) == ",") {
+            self.canvas.blank(comma);
+        }
+    }
+
+    /// Whether an import brings nothing but types.
+    fn is_erased_import(&self, it: &ImportDeclaration<'_>) -> bool {
+        let names = it.specifiers.iter().flatten();
+        it.import_kind == ImportOrExportKind::Type
+            || it.specifiers.as_ref().is_some_and(|names| !names.is_empty()) && names.into_iter().all(|name| self.is_type(name))
+    }
+
+    fn is_type(&self, name: &ImportDeclarationSpecifier<'_>) -> bool {
+        let says_so = match name {
+            ImportDeclarationSpecifier::ImportSpecifier(it) => it.import_kind == ImportOrExportKind::Type,
+            _ => false,
+        };
+        says_so || !self.uses.as_value(&name.local().name)
+    }
+
     /// Whether a declaration exists only for the type checker; refuses the ones that half exist.
     fn is_erased(&mut self, declaration: &Declaration<'_>) -> bool {
         match declaration {
@@ -107,7 +137,7 @@ impl<'s> Eraser<'s> {
             Declaration::TSEnumDeclaration(it) => {
                 if !it.declare {
                     let name = it.id.name;
-                    self.refuse(
+                    self.refuse_erasing(
                         it.span,
                         format!(
                             "`enum {name}` needs generated code and cannot be erased. Write \
@@ -120,7 +150,7 @@ impl<'s> Eraser<'s> {
             Declaration::TSNamespaceDeclaration(it) => {
                 if !it.declare && !namespace_is_types(&it.body) {
                     let name = it.id.name;
-                    self.refuse(
+                    self.refuse_erasing(
                         it.span,
                         format!(
                             "`namespace {name}` contains values and cannot be erased. Keep only types in it, or write \
@@ -145,7 +175,7 @@ impl<'s> Eraser<'s> {
             return self.is_erased(declaration);
         }
         match it {
-            Statement::ImportDeclaration(it) => it.import_kind == ImportOrExportKind::Type,
+            Statement::ImportDeclaration(it) => self.is_erased_import(it),
             Statement::ExportAllDeclaration(it) => it.export_kind == ImportOrExportKind::Type,
             Statement::ExportFromDeclaration(it) => it.export_kind == ImportOrExportKind::Type,
             Statement::ExportNamedDeclaration(it) => it.export_kind == ImportOrExportKind::Type,
@@ -195,20 +225,35 @@ impl<'a> Visit<'a> for Eraser<'_> {
         }
     }
 
-    fn visit_import_specifier(&mut self, it: &ImportSpecifier<'a>) {
-        if it.import_kind == ImportOrExportKind::Type {
-            self.blank_list_item(it.span);
+    fn visit_import_declaration(&mut self, it: &ImportDeclaration<'a>) {
+        for name in it.specifiers.iter().flatten() {
+            match name {
+                name if !self.is_type(name) => {}
+                ImportDeclarationSpecifier::ImportNamespaceSpecifier(it) => self.blank_last_item(it.span),
+                other => self.blank_list_item(other.span()),
+            }
         }
     }
 
-    fn visit_export_specifier(&mut self, it: &ExportSpecifier<'a>) {
-        if it.export_kind == ImportOrExportKind::Type {
-            self.blank_list_item(it.span);
+    fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
+        for name in &it.specifiers {
+            if name.export_kind == ImportOrExportKind::Type || self.uses.is_type(&name.local.name()) {
+                self.blank_list_item(name.span);
+            }
+        }
+    }
+
+    fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {
+        for name in it.specifiers.iter().filter(|name| name.export_kind == ImportOrExportKind::Type) {
+            self.blank_list_item(name.span);
         }
     }
 
     fn visit_decorator(&mut self, it: &Decorator<'a>) {
-        self.refuse(it.span, "decorators cannot be erased and script engines do not run them. Call the function yourself");
+        self.refuse_erasing(
+            it.span,
+            "decorators cannot be erased and script engines do not run them. Call the function yourself",
+        );
     }
 
     fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
@@ -243,7 +288,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
     }
 
     fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
-        self.refuse(it.span, "`<T>value` cannot be erased safely. Write `value as T`");
+        self.refuse_erasing(it.span, "`<T>value` cannot be erased safely. Write `value as T`");
     }
 
     fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
@@ -256,7 +301,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
 
     fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
         if it.accessibility.is_some() || it.readonly || it.r#override {
-            self.refuse(
+            self.refuse_erasing(
                 it.span,
                 "a parameter property needs generated code and cannot be erased. Declare the field in the class and assign \
                  it in the constructor",

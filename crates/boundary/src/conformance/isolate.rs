@@ -22,6 +22,7 @@ mod ctx;
 mod errors;
 mod hostile;
 mod limits;
+mod modules;
 mod ops;
 mod values;
 mod web;
@@ -84,7 +85,7 @@ pub struct Case {
 
 /// All cases, in a fixed order.
 pub fn cases() -> Vec<Case> {
-    [values::cases(), errors::cases(), ops::cases(), limits::cases(), web::cases()].concat()
+    [values::cases(), errors::cases(), ops::cases(), limits::cases(), modules::cases(), web::cases()].concat()
 }
 
 /// Runs all cases and panics with the list of those that failed.
@@ -143,7 +144,7 @@ impl EngineUnderTest {
     pub(crate) fn shot(&self, code: &str) -> Shot {
         Shot {
             under: self.clone(),
-            code: Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) }),
+            code: Arc::new(Script::new("hook.js", code)),
             function: "f".to_owned(),
             pass_ctx: PassCtx::First,
             args: Vec::new(),
@@ -168,7 +169,7 @@ impl EngineUnderTest {
 
     /// The names that a script offers.
     pub(crate) async fn functions(&self, code: &str) -> Result<Vec<String>, IsolateError> {
-        let script = Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) });
+        let script = Arc::new(Script::new("hook.js", code));
         self.engine.functions(&script, &Limits { cpu: Duration::from_millis(50), ..Limits::default() }).await
     }
 

@@ -13,7 +13,7 @@ use greenroom_boundary::{CancellationToken, RawJson};
 use greenroom_isolate_quickjs::QuickJs;
 
 fn request(code: &str, limits: Limits) -> CallRequest {
-    let script = Arc::new(Script { name: "hook.js".to_owned(), code: Arc::from(code) });
+    let script = Arc::new(Script::new("hook.js", code));
     CallRequest { script, function: "f".to_owned(), pass_ctx: PassCtx::First, args: Vec::new(), limits }
 }
 

@@ -72,7 +72,7 @@ impl World {
 }
 
 pub(crate) fn script(code: &str) -> Arc<Script> {
-    Arc::new(Script { name: "agents/hook.ts".to_owned(), code: Arc::from(code) })
+    Arc::new(Script::new("agents/hook.ts", code))
 }
 
 pub(crate) fn json(outcome: Result<CallValue, IsolateError>) -> Value {

@@ -1,0 +1,3 @@
+export async function Next() {
+  return { data: await import("./counter.ts") };
+}

@@ -1,0 +1,3 @@
+import { cuont } from "./counter";
+
+export const Next = () => ({ data: { count: cuont() } });

@@ -1,0 +1,3 @@
+import secret from "../../../Cargo.toml";
+
+export const Next = () => ({ data: { secret } });

@@ -1,0 +1,3 @@
+import { answer } from "./waits-half.ts";
+
+export const Next = () => ({ data: { answer } });
