@@ -18,12 +18,13 @@ use serde_json::{Map, Value, json};
 use super::Catalogue;
 use super::catalogue::{external_servers, resource_servers};
 use super::client::{Begun, PeerClient, UnderWay};
+use super::introduction::{Introducing, Introduction};
 use crate::agents::{TurnTree, VIA_KEY};
 use crate::config::InstructionSource;
 use crate::context::{self, OutputStream};
 use crate::host::{Host, HostCore};
 use crate::router::{CallContext, CallError, ProgressSink, RawParams};
-use crate::sessions::RootSession;
+use crate::sessions::{RootSession, enter_depth};
 
 /// Serves one outside client until its connection ends. Traces call it `s1`, `s2`, …: its session id is a secret.
 pub async fn serve(host: &Host, duplex: FrameDuplex) {
@@ -51,6 +52,7 @@ pub async fn serve_as(host: &Host, duplex: FrameDuplex, arrival: Arrival) {
         session_id: session_id.clone(),
         streams: arrival.streams,
         under_way: UnderWay::default(),
+        introduction: Introduction::default(),
     });
     let peer = Peer::serve(duplex, handler, options);
     peer.closed().await;
@@ -92,7 +94,14 @@ pub async fn answer(host: &Host, call: OutsideCall) -> Result<RawJson, RpcError>
     }
     tracer.emit(&scope, None, EventKind::Stimulus { id: call.id.clone(), method: call.method.clone(), body });
     let id = call.id.clone();
-    let result = super::hooked::answer(Front { core, call }).await;
+    let entered = match call.method.as_str() {
+        "initialize" => enter_depth(&call.root, &call.params),
+        _ => Ok(()),
+    };
+    let result = match entered {
+        Ok(()) => super::hooked::answer(Front { core, call }).await,
+        Err(error) => Err(error),
+    };
     if tracer.enabled() {
         let (outcome, body) = match &result {
             Ok(raw) => (Outcome::Ok, json!({"result": serde_json::from_str::<Value>(raw.get()).unwrap_or_default()})),
@@ -110,6 +119,7 @@ struct Connection {
     session_id: String,
     streams: Streams,
     under_way: UnderWay,
+    introduction: Introduction,
 }
 
 pub(super) struct Front {
@@ -259,12 +269,16 @@ impl Front {
 
 /// Progress notifications for a client's token; values always grow.
 pub(crate) fn progress(token: Value, tell: impl Fn(Value) + Send + Sync + 'static) -> ProgressSink {
-    let last = Mutex::new(0.0_f64);
+    let last = Mutex::new(None::<f64>);
     Arc::new(move |step| {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         let least = if step.total.is_some() { 0.01 } else { 1.0 };
-        *last = if step.progress > *last { step.progress } else { *last + least };
-        let mut params = json!({"progressToken": token, "progress": *last});
+        let told = match *last {
+            Some(last) if step.progress <= last => last + least,
+            _ => step.progress,
+        };
+        *last = Some(told);
+        let mut params = json!({"progressToken": token, "progress": told});
         for (key, value) in [("total", step.total.map(Value::from)), ("message", step.message.clone().map(Value::from))] {
             if let Some(value) = value {
                 params[key] = value;
@@ -316,6 +330,11 @@ pub(crate) fn note(tracer: &Tracer, session: &str, method: &str, direction: Dire
 #[async_trait]
 impl PeerHandler for Connection {
     async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+        let is_hello = request.method == "initialize";
+        let hello = is_hello.then(|| self.introduction.guard());
+        if !is_hello {
+            self.introduction.wait(&request.cancel).await?;
+        }
         let mut params: Value = match &request.params {
             Some(raw) => serde_json::from_str(raw.get()).map_err(|error| RpcError::invalid_params(error.to_string()))?,
             None => Value::Null,
@@ -325,7 +344,6 @@ impl PeerHandler for Connection {
             _ => None,
         };
         let peer = request.peer.clone();
-        let is_hello = request.method == "initialize";
         let capabilities = params.get("capabilities").filter(|_| is_hello).cloned().unwrap_or_default();
         let name = format!("{}/{}", self.session_id, request.id);
         let _under_way = Begun::new(&self.under_way, &name, request.id);
@@ -349,8 +367,22 @@ impl PeerHandler for Connection {
                 under_way,
                 streams,
             }));
+            hello.into_iter().for_each(Introducing::succeed);
         }
         answered
+    }
+
+    fn arrived(&self, request: &IncomingRequest) {
+        if request.method == "initialize" {
+            self.introduction.begin();
+        }
+    }
+
+    fn flooded(&self, dropped: usize) {
+        let core = self.host.core();
+        let (boundary, body) = (boundary(&self.session_id), json!({"dropped": dropped}));
+        let event = EventKind::Warning { boundary, method: "notifications_flooded".to_owned(), body };
+        core.drivers.tracer.emit(&Scope::new(self.session_id.clone()), None, event);
     }
 
     fn notification(&self, _: &Peer, method: &str, params: Option<&RawValue>, _: &Frame) {

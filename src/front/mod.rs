@@ -7,6 +7,7 @@ mod catalogue;
 mod client;
 mod handler;
 mod hooked;
+mod introduction;
 mod resources;
 mod wishes;
 

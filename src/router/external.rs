@@ -211,6 +211,7 @@ impl Link {
             "protocolVersion": self.version.as_str(),
             "capabilities": sessions::capabilities(&host, &cx.root),
             "clientInfo": {"name": "greenroom", "version": env!("CARGO_PKG_VERSION")},
+            "_meta": {sessions::DEPTH_KEY: cx.root.depth().saturating_add(1)},
         });
         let mut cx = cx.clone();
         cx.timeout = Some(HANDSHAKE_TIMEOUT);

@@ -63,9 +63,16 @@ impl Upstream {
     }
 }
 
+/// How many questions of a server may be under way on one connection.
+const MOST_QUESTIONS: usize = 64;
+
 #[async_trait]
 impl PeerHandler for Upstream {
     async fn request(&self, request: IncomingRequest) -> Result<RawJson, RpcError> {
+        if request.peer.answering() > MOST_QUESTIONS {
+            let message = format!("more than {MOST_QUESTIONS} questions wait for an answer; ask again when some have theirs");
+            return Err(RpcError::new(RpcError::INTERNAL, message).with_data(&json!({"code": "QUESTIONS_FULL"})));
+        }
         let (cause, ends) = self.under_way.cause();
         let _unasked = Unasked { of: self, id: request.id.clone(), cancel: request.cancel.clone() };
         match self.host.current() {
@@ -132,6 +139,11 @@ impl PeerHandler for Upstream {
     fn too_large(&self, error: &McpError) {
         let body = json!({"message": error.to_string()});
         self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "frame_too_large".to_owned(), body });
+    }
+
+    fn flooded(&self, dropped: usize) {
+        let body = json!({"dropped": dropped});
+        self.emit(EventKind::Warning { boundary: self.boundary.clone(), method: "notifications_flooded".to_owned(), body });
     }
 
     fn sending(&self, frame: &Frame) {

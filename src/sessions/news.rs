@@ -25,6 +25,9 @@ use crate::router::{RawParams, readable};
 /// How long changes of a list are gathered before the client is told of them.
 const BURST: Duration = Duration::from_millis(50);
 
+/// How many notifications of a server may wait for a slow hook.
+const MOST_WAITING: usize = 1024;
+
 /// The lists that a client can be told of.
 const LISTS: [&str; 3] =
     ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"];
@@ -38,12 +41,14 @@ pub(crate) struct News {
     /// What waits for hooks, and how much of it.
     queue: OnceLock<UnboundedSender<Item>>,
     waiting: Arc<AtomicUsize>,
+    /// What was dropped because too much waited, and has not been told of.
+    dropped: Arc<AtomicUsize>,
 }
 
 impl News {
     /// The news of `server` to the client of `root`.
     pub(crate) fn new(server: ServerName, root: Arc<RootSession>) -> Self {
-        Self { server, root, queue: OnceLock::new(), waiting: Arc::default() }
+        Self { server, root, queue: OnceLock::new(), waiting: Arc::default(), dropped: Arc::default() }
     }
 
     /// Passes a notification on, at once if no hook looks at it. Does not block.
@@ -56,6 +61,10 @@ impl News {
         }
         if self.waiting.load(Ordering::SeqCst) == 0 && !core.router.looks_at(&self.server, method) {
             return deliver(core, &self.server, &self.root, method, params);
+        }
+        if self.waiting.load(Ordering::SeqCst) >= MOST_WAITING {
+            self.dropped.fetch_add(1, Ordering::SeqCst);
+            return;
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let queue = self.queue.get_or_init(|| self.hooked());
@@ -95,6 +104,7 @@ impl News {
     fn hooked(&self) -> UnboundedSender<Item> {
         let (queue, mut items) = unbounded_channel::<Item>();
         let (server, root, waiting) = (self.server.clone(), self.root.clone(), self.waiting.clone());
+        let dropped = self.dropped.clone();
         tokio::spawn(async move {
             while let Some((core, method, params)) = items.recv().await {
                 tokio::select! {
@@ -102,11 +112,23 @@ impl News {
                     () = root.ended.cancelled() => break,
                     () = past_hooks(&core, &server, &root, &method, params.as_deref()) => {}
                 }
-                waiting.fetch_sub(1, Ordering::SeqCst);
+                if waiting.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    tell_dropped(&core, &server, dropped.swap(0, Ordering::SeqCst));
+                }
             }
         });
         queue
     }
+}
+
+/// Says how much was dropped, now that the hooks have caught up.
+fn tell_dropped(core: &HostCore, server: &ServerName, dropped: usize) {
+    if dropped == 0 {
+        return;
+    }
+    let (boundary, body) = (format!("mcp.{server}"), json!({"dropped": dropped, "limit": MOST_WAITING}));
+    let event = EventKind::Warning { boundary, method: "notifications_flooded".to_owned(), body };
+    core.drivers.tracer.emit(&Scope::new(server.as_str()), None, event);
 }
 
 async fn past_hooks(

@@ -205,7 +205,11 @@ async fn ask(
                 }
                 roots.extend(theirs.value.get("roots").and_then(Value::as_array).cloned().unwrap_or_default());
             }
-            roots.extend(core.config.policy.questions.roots.iter().map(|uri| json!({"uri": uri})));
+            for uri in &core.config.policy.questions.roots {
+                if !roots.iter().any(|root: &Value| root.get("uri").and_then(Value::as_str) == Some(uri)) {
+                    roots.push(json!({"uri": uri}));
+                }
+            }
             Ok(json!({"roots": roots}).into())
         }
     }

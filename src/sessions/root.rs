@@ -4,6 +4,7 @@
 //! here: the router keeps those, so that a new config can replace them.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
@@ -52,6 +53,8 @@ pub struct RootSession {
     pub id: RootId,
     /// Cancelled when it ends.
     pub ended: CancellationToken,
+    /// How many hosts stand between this session and the first of a chain of hosts.
+    depth: AtomicU64,
     client: RwLock<Option<Arc<dyn Client>>>,
     wishes: Mutex<Wishes>,
 }
@@ -79,6 +82,16 @@ impl RootSession {
     /// Says who can be asked from now on.
     pub fn introduce(&self, client: Arc<dyn Client>) {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
+    }
+
+    /// How deep the session is in a chain of hosts that call each other, or themselves; own turns have depth 0.
+    pub fn depth(&self) -> u64 {
+        self.depth.load(Ordering::SeqCst)
+    }
+
+    /// Notes what the client said of its depth.
+    pub fn set_depth(&self, depth: u64) {
+        self.depth.store(depth, Ordering::SeqCst);
     }
 
     fn wishes(&self) -> MutexGuard<'_, Wishes> {

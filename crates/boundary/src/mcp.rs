@@ -163,6 +163,11 @@ pub trait FrameSource: Send {
     fn lost_id(&self) -> Option<String> {
         None
     }
+
+    /// After [`McpError::TooLarge`]: the JSON text of the lost message's own id, if it was a request and that could be seen.
+    fn lost_request(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An open connection.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use greenroom_boundary::clock::MonoNanos;
 use greenroom_boundary::mcp::{Frame, FrameDuplex, McpError};
@@ -18,6 +18,9 @@ use super::request::{RequestError, RequestOptions};
 use super::writer::Outgoing;
 use super::{PeerHandler, reader, writer};
 use crate::{RawJson, RequestId, notification_frame, request_frame, splice};
+
+/// How many bytes may wait for the sink before progress and log messages are dropped.
+const MOST_WAITING_BYTES: usize = 4 << 20;
 
 /// What a connection needs to know.
 #[derive(Clone, Debug)]
@@ -33,6 +36,10 @@ pub(super) struct Shared {
     pub(super) handler: Arc<dyn PeerHandler>,
     pub(super) under_way: UnderWay,
     pub(super) queue: mpsc::UnboundedSender<Outgoing>,
+    /// How many bytes wait for the sink.
+    pub(super) waiting_bytes: AtomicUsize,
+    /// Notifications dropped since the queue was last empty.
+    pub(super) dropped: AtomicUsize,
     /// Nothing more is read or queued.
     pub(super) closing: CancellationToken,
     /// The sink is closed.
@@ -76,6 +83,8 @@ impl Peer {
             handler,
             under_way: UnderWay::default(),
             queue,
+            waiting_bytes: AtomicUsize::new(0),
+            dropped: AtomicUsize::new(0),
             closing: CancellationToken::new(),
             closed: CancellationToken::new(),
             serves,
@@ -136,8 +145,14 @@ impl Peer {
         sent.await.unwrap_or_else(|_| Err(self.gone("the connection ended before the message was sent")))
     }
 
-    /// Like [`Peer::notify`], without waiting until it has been sent; what happens to it is not told.
+    /// Like [`Peer::notify`], without waiting until it has been sent; what happens to it is not told. Progress and log
+    /// messages are dropped while too much waits for a side that does not read: see [`PeerHandler::flooded`].
     pub fn post(&self, method: &str, params: Option<&RawValue>) {
+        let droppable = matches!(method, "notifications/progress" | "notifications/message");
+        if droppable && self.shared.waiting_bytes.load(Ordering::SeqCst) >= MOST_WAITING_BYTES {
+            self.shared.dropped.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
         let _ = self.queue(Outgoing::Frame { frame: notification_frame(method, params), done: None });
     }
 
@@ -180,6 +195,7 @@ impl Peer {
     }
 
     pub(super) fn queue(&self, item: Outgoing) -> Result<(), McpError> {
+        self.shared.waiting_bytes.fetch_add(item.size_bytes(), Ordering::SeqCst);
         self.shared.queue.send(item).map_err(|_| self.gone("the connection ended"))
     }
 

@@ -92,6 +92,11 @@ pub trait PeerHandler: Send + Sync {
         let _ = (method, reason, frame);
     }
 
+    /// So many notifications of ours were dropped, because the other side did not read. Called when it has caught up.
+    fn flooded(&self, dropped: usize) {
+        let _ = dropped;
+    }
+
     /// The connection has ended; `None` if it did so cleanly. Called once.
     fn closed(&self, why: Option<McpError>) {
         let _ = why;

@@ -55,6 +55,8 @@ struct Tables {
     incoming: BTreeMap<RequestId, Incoming>,
     next_id: i64,
     closed: Option<McpError>,
+    /// Why the other side answers nothing any more.
+    deaf: Option<McpError>,
 }
 
 /// The tables of one connection.
@@ -69,7 +71,7 @@ impl UnderWay {
     /// Enters a request of ours under a fresh id, unless the connection has ended.
     pub(super) fn enter(&self, make: impl FnOnce(i64) -> Pending) -> Result<i64, McpError> {
         let mut tables = self.lock();
-        if let Some(why) = &tables.closed {
+        if let Some(why) = tables.closed.as_ref().or(tables.deaf.as_ref()) {
             return Err(why.clone());
         }
         tables.next_id += 1;
@@ -150,6 +152,22 @@ impl UnderWay {
 
     pub(super) fn answering(&self) -> usize {
         self.lock().incoming.len()
+    }
+
+    /// Whether a request of theirs is under way.
+    pub(super) fn is_admitted(&self, id: &RequestId) -> bool {
+        self.lock().incoming.contains_key(id)
+    }
+
+    /// The other side sends nothing more: requests of ours fail, and later ones too; theirs go on.
+    pub(super) fn go_deaf(&self, why: &McpError) {
+        let mut tables = self.lock();
+        tables.deaf.get_or_insert_with(|| why.clone());
+        let pending = std::mem::take(&mut tables.pending);
+        drop(tables);
+        for (_, pending) in pending {
+            pending.finish(Err(RequestError::Closed(why.clone())));
+        }
     }
 
     /// Fails what waits for an answer and refuses what comes later. True the first time.

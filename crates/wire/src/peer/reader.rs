@@ -6,8 +6,10 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures::FutureExt;
+use greenroom_boundary::clock::sleep;
 use greenroom_boundary::mcp::{Frame, FrameSource, McpError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +19,10 @@ use super::connection::unattended;
 use super::request::{ProgressNote, RequestError};
 use super::writer::Outgoing;
 use super::{DropReason, IncomingRequest, Peer};
-use crate::{Message, RawJson, RequestId, RpcError, WireError, error_frame, response_frame};
+use crate::{Envelope, Message, RawJson, RequestId, RpcError, WireError, error_frame, response_frame};
+
+/// How long the requests of a client that has stopped sending may still take.
+const LAST_CALLS: Duration = Duration::from_secs(5);
 
 const PROGRESS: &str = "notifications/progress";
 const CANCELLED: &str = "notifications/cancelled";
@@ -34,15 +39,21 @@ pub(super) async fn read(peer: Peer, mut source: Box<dyn FrameSource>) {
         match next {
             None => break None,
             Some(Ok(frame)) => guarded(|| dispatch(&peer, &frame)),
-            Some(Err(error @ McpError::TooLarge { .. })) => guarded(|| lose(&peer, source.lost_id(), &error)),
+            Some(Err(error @ McpError::TooLarge { .. })) => {
+                guarded(|| lose(&peer, source.lost_id(), source.lost_request(), &error))
+            }
             Some(Err(error)) => break Some(error),
         }
     };
     if peer.shared.serves && why.is_none() {
+        // Nobody is left who could answer a question of ours.
+        peer.shared.under_way.go_deaf(&peer.gone("the other side has stopped sending, so it cannot answer"));
+        let clock = peer.shared.options.clock.clone();
         tokio::select! {
             biased;
             () = closing.cancelled() => {}
             () = finish(&peer) => {}
+            () = sleep(clock.as_ref(), LAST_CALLS) => {}
         }
     }
     peer.shut(why);
@@ -65,7 +76,7 @@ fn guarded(work: impl FnOnce()) {
 }
 
 /// Fails the request whose answer was too large.
-fn lose(peer: &Peer, lost_id: Option<String>, error: &McpError) {
+fn lose(peer: &Peer, lost_id: Option<String>, lost_request: Option<String>, error: &McpError) {
     let under_way = &peer.shared.under_way;
     let id = match lost_id {
         Some(id) => id.parse().ok(),
@@ -75,14 +86,31 @@ fn lose(peer: &Peer, lost_id: Option<String>, error: &McpError) {
         pending.finish(Err(RequestError::TooLarge(error.clone())));
     }
     peer.shared.handler.too_large(error);
-    refuse(peer, &RpcError::new(RpcError::INVALID_REQUEST, error.to_string()));
+    let request = lost_request.and_then(|id| serde_json::from_str::<RequestId>(&id).ok());
+    // An id that is in use names another request, whose answer this is not.
+    let request = request.filter(|id| !peer.shared.under_way.is_admitted(id));
+    refuse(peer, request.as_ref(), &RpcError::new(RpcError::INVALID_REQUEST, error.to_string()));
+}
+
+/// Fails the request whose answer is no message, if its id can be told.
+fn fail_answered(peer: &Peer, frame: &Frame, error: &WireError) {
+    let Ok(envelope) = Envelope::parse(frame) else { return };
+    if envelope.method.is_some() || (envelope.result.is_none() && envelope.error.is_none()) {
+        return;
+    }
+    let id = envelope.id.and_then(RequestId::from_raw);
+    if let Some(RequestId::Number(id)) = id
+        && let Some(pending) = peer.shared.under_way.take(id)
+    {
+        pending.finish(Err(RequestError::BadAnswer(error.clone())));
+    }
 }
 
 /// Tells a client about a message of its own that nothing can answer. A server is not told: what it sent may have been an
 /// answer, or no message at all.
-fn refuse(peer: &Peer, error: &RpcError) {
+fn refuse(peer: &Peer, id: Option<&RequestId>, error: &RpcError) {
     if peer.shared.serves {
-        let _ = peer.queue(unattended(error_frame(None, error)));
+        let _ = peer.queue(unattended(error_frame(id, error)));
     }
 }
 
@@ -91,7 +119,8 @@ fn dispatch(peer: &Peer, frame: &Frame) {
     match Message::parse(frame) {
         Err(error) => {
             handler.malformed(frame, &error);
-            refuse(peer, &error.to_rpc());
+            fail_answered(peer, frame, &error);
+            refuse(peer, None, &error.to_rpc());
         }
         Ok(Message::Response { id, result }) => respond(peer, id.as_ref(), result, frame),
         Ok(Message::Request { id, method, .. }) if method == "ping" => {
@@ -177,7 +206,7 @@ fn serve(peer: &Peer, id: RequestId, method: String, params: Option<RawJson>, fr
     if !peer.shared.under_way.admit(&id, cancel.clone()) {
         let error = WireError::IdInUse { id: id.to_json() };
         peer.shared.handler.malformed(frame, &error);
-        return refuse(peer, &error.to_rpc());
+        return refuse(peer, None, &error.to_rpc());
     }
     peer.shared.unanswered.fetch_add(1, Ordering::SeqCst);
     let mut admitted = Admitted { peer: peer.clone(), id: Some(id.clone()) };

@@ -114,6 +114,9 @@ pub enum RequestError {
     /// The answer was beyond the size limit; the connection goes on.
     #[error(transparent)]
     TooLarge(McpError),
+    /// What came under the request's id is no answer: it has a result and an error, or is no JSON-RPC 2.0.
+    #[error("the answer is not usable: {0}")]
+    BadAnswer(WireError),
     /// The params cannot carry a progress token.
     #[error(transparent)]
     Params(WireError),
@@ -127,7 +130,7 @@ impl RequestError {
             Self::Timeout => "REQUEST_TIMEOUT",
             Self::Cancelled => "REQUEST_CANCELLED",
             Self::Closed(error) | Self::TooLarge(error) => error.code(),
-            Self::Params(error) => error.code(),
+            Self::BadAnswer(error) | Self::Params(error) => error.code(),
         }
     }
 
@@ -138,6 +141,7 @@ impl RequestError {
             Self::Timeout => RpcError::TIMEOUT,
             Self::Cancelled => RpcError::CANCELLED,
             Self::Closed(_) | Self::TooLarge(_) => RpcError::TRANSPORT,
+            Self::BadAnswer(_) => RpcError::INTERNAL,
             Self::Params(_) => RpcError::INVALID_PARAMS,
         };
         RpcError::new(code, self.to_string())

@@ -3,6 +3,8 @@
 //! Invariant: frames leave whole and in the order of the queue; a frame that the sink refuses fails its own call alone.
 //! Deliberately no buffering beyond the queue.
 
+use std::sync::atomic::Ordering;
+
 use greenroom_boundary::mcp::{Frame, FrameSink, McpError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,6 +22,17 @@ pub(super) enum Outgoing {
     Mark(oneshot::Sender<()>),
 }
 
+impl Outgoing {
+    /// What it costs while it waits, its place in the queue included.
+    pub(super) fn size_bytes(&self) -> usize {
+        let frame_bytes = match self {
+            Self::Request { frame, .. } | Self::Frame { frame, .. } => frame.0.len(),
+            Self::Mark(_) => 0,
+        };
+        frame_bytes + size_of::<Self>()
+    }
+}
+
 /// Sends what is queued until the connection ends, then closes the sink.
 pub(super) async fn write(peer: Peer, mut sink: Box<dyn FrameSink>, mut queue: mpsc::UnboundedReceiver<Outgoing>) {
     let closing = peer.shared.closing.clone();
@@ -31,15 +44,28 @@ pub(super) async fn write(peer: Peer, mut sink: Box<dyn FrameSink>, mut queue: m
             () = closing.cancelled() => None,
         };
         let Some(item) = item else { break };
+        let size_bytes = item.size_bytes();
+        if peer.shared.waiting_bytes.fetch_sub(size_bytes, Ordering::SeqCst) == size_bytes {
+            tell_dropped(&peer);
+        }
         tokio::select! {
             biased;
             () = send(&peer, sink.as_mut(), item) => {}
             () = closing.cancelled() => break,
         }
     }
+    tell_dropped(&peer);
     queue.close();
     sink.close().await;
     peer.shared.closed.cancel();
+}
+
+/// Says how much was dropped, now that the other side has read what waited, or is gone.
+fn tell_dropped(peer: &Peer) {
+    match peer.shared.dropped.swap(0, Ordering::SeqCst) {
+        0 => {}
+        dropped => peer.shared.handler.flooded(dropped),
+    }
 }
 
 async fn send(peer: &Peer, sink: &mut dyn FrameSink, item: Outgoing) {

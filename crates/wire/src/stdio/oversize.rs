@@ -14,6 +14,15 @@ enum Expect {
     Value,
 }
 
+/// What is known of a message that was too large.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// The id as JSON text if the message was a response, `null` if it was none, `None` if that could not be seen.
+    pub(super) answered: Option<String>,
+    /// The id as JSON text if the message was a request.
+    pub(super) request: Option<String>,
+}
+
 /// Looks for the outermost `id` as bytes pass by.
 #[derive(Debug, Default)]
 pub(super) struct IdScanner {
@@ -38,12 +47,12 @@ impl IdScanner {
         }
     }
 
-    /// The id as JSON text if the message was a response, `null` if it was none, `None` if that could not be seen.
-    pub(super) fn finish(self) -> Option<String> {
+    /// Which request the message answered or was.
+    pub(super) fn finish(self) -> Lost {
         if self.has_method {
-            return Some("null".to_owned());
+            return Lost { answered: Some("null".to_owned()), request: self.found.filter(|id| id != "null") };
         }
-        self.found.filter(|_| self.is_response)
+        Lost { answered: self.found.filter(|_| self.is_response), request: None }
     }
 
     fn step(&mut self, byte: u8) {

@@ -9,7 +9,7 @@ use greenroom_boundary::mcp::{Frame, FrameSource, McpError};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::StdioOptions;
-use super::oversize::IdScanner;
+use super::oversize::{IdScanner, Lost};
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -23,7 +23,7 @@ pub struct LineSource<R> {
     searched_bytes: usize,
     /// Set while a line beyond the limit is being dropped.
     dropping: Option<IdScanner>,
-    lost_id: Option<String>,
+    lost: Lost,
     ended: bool,
 }
 
@@ -31,7 +31,7 @@ impl<R: AsyncRead + Send + Unpin> LineSource<R> {
     /// A source on `reader`.
     pub fn new(reader: R, options: StdioOptions) -> Self {
         let buffer = BytesMut::new();
-        Self { reader, options, buffer, searched_bytes: 0, dropping: None, lost_id: None, ended: false }
+        Self { reader, options, buffer, searched_bytes: 0, dropping: None, lost: Lost::default(), ended: false }
     }
 
     /// The next line that is in the buffer.
@@ -78,7 +78,7 @@ impl<R: AsyncRead + Send + Unpin> LineSource<R> {
     }
 
     fn finish_dropping(&mut self) -> McpError {
-        self.lost_id = self.dropping.take().and_then(IdScanner::finish);
+        self.lost = self.dropping.take().map(IdScanner::finish).unwrap_or_default();
         McpError::TooLarge { server: self.options.server.clone(), limit_bytes: self.options.limit_bytes }
     }
 
@@ -117,6 +117,10 @@ impl<R: AsyncRead + Send + Unpin> FrameSource for LineSource<R> {
     }
 
     fn lost_id(&self) -> Option<String> {
-        self.lost_id.clone()
+        self.lost.answered.clone()
+    }
+
+    fn lost_request(&self) -> Option<String> {
+        self.lost.request.clone()
     }
 }

@@ -1,8 +1,10 @@
 //! Requests of the other side: answers, cancellation, failures of the handler.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use greenroom_wire::{Peer, RpcError, pipe};
+use greenroom_wire::{Peer, RequestOptions, RpcError, pipe};
+use test_case::test_case;
 use tokio::sync::Notify;
 
 use crate::support::{Bench, HandClock, Notes, frame, options, raw, settle};
@@ -160,4 +162,78 @@ async fn a_server_answers_what_was_asked_before_the_client_stopped_sending() {
     assert_eq!(far.source.next().await.unwrap().unwrap(), frame(&result("1", "1")));
     assert!(far.source.next().await.is_none());
     assert_eq!(notes.take(), ["closed -"]);
+}
+
+#[tokio::test]
+async fn a_client_that_stopped_sending_is_asked_nothing_more() {
+    let (near, mut far) = pipe("client");
+    let peer = Peer::serve(
+        near,
+        Notes::answering(|request| async move {
+            request.peer.request("roots/list", None, RequestOptions::default()).await.map_err(|error| error.to_rpc())
+        }),
+        options(&HandClock::new()),
+    );
+    far.sink.send(frame(&request("1", "a"))).await.unwrap();
+    settle().await;
+    assert_eq!(peer.in_flight(), 1);
+    far.sink.close().await;
+    assert!(far.source.next().await.unwrap().unwrap().to_text().contains("roots/list"));
+    assert!(far.source.next().await.unwrap().unwrap().to_text().contains("stopped sending"));
+    assert!(far.source.next().await.is_none());
+}
+
+#[tokio::test]
+async fn calls_of_a_client_that_stopped_sending_end_after_a_grace() {
+    let clock = HandClock::new();
+    let (near, mut far) = pipe("client");
+    let ended = Arc::new(Notify::new());
+    let told = ended.clone();
+    let notes = Notes::answering(move |request| {
+        let told = told.clone();
+        async move {
+            request.cancel.cancelled().await;
+            told.notify_one();
+            Ok(raw("1"))
+        }
+    });
+    let peer = Peer::serve(near, notes, options(&clock));
+    far.sink.send(frame(&request("1", "a"))).await.unwrap();
+    far.sink.close().await;
+    settle().await;
+    assert!(!peer.is_closed());
+    clock.advance(Duration::from_secs(5));
+    ended.notified().await;
+    peer.closed().await;
+}
+
+#[test_case(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}"#, "WIRE_BAD_RESPONSE"; "a result and an error")]
+#[test_case(r#"{"id":1,"result":{}}"#, "WIRE_VERSION"; "without jsonrpc")]
+#[tokio::test]
+async fn an_answer_that_is_none_fails_its_request_at_once(answer: &str, code: &str) {
+    let (near, mut far) = pipe("server");
+    let peer = Peer::start(near, Notes::new(), options(&HandClock::new()));
+    let asked = tokio::spawn(async move { peer.request("a", None, RequestOptions::default()).await });
+    far.source.next().await.unwrap().unwrap();
+    far.sink.send(frame(answer)).await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap_err().code(), code);
+}
+
+#[tokio::test]
+async fn messages_to_a_side_that_does_not_read_are_dropped_beyond_a_limit() {
+    let notes = Notes::new();
+    let (near, mut far) = pipe("client");
+    let peer = Peer::serve(near, notes.clone(), options(&HandClock::new()));
+    // Nothing runs in between, so nothing is read.
+    let text = raw(&format!("\"{}\"", "a".repeat(1 << 20)));
+    (0..6).for_each(|_| peer.post("notifications/message", Some(&text)));
+    peer.post("notifications/resources/updated", None);
+    let (mut told, mut news) = (0, 0);
+    while news == 0 {
+        let is_news = far.source.next().await.unwrap().unwrap().to_text().contains("updated");
+        if is_news { news += 1 } else { told += 1 }
+    }
+    assert_eq!(told, 4);
+    settle().await;
+    assert_eq!(notes.take(), ["flooded 2"]);
 }

@@ -103,6 +103,10 @@ impl PeerHandler for Notes {
         self.note(format!("malformed {}", error.code()));
     }
 
+    fn flooded(&self, dropped: usize) {
+        self.note(format!("flooded {dropped}"));
+    }
+
     fn too_large(&self, error: &McpError) {
         self.note(format!("too large {}", error.code()));
     }
