@@ -89,6 +89,8 @@ fn host() -> Host {
         clock,
         entropy: Arc::new(OsEntropy),
         egress,
+        search: Arc::new(greenroom_boundary::search::DenySearch),
+        workspaces: Arc::new(greenroom::drivers::FolderWorkspaces),
         audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         credentials,
     };

@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::mcp::{FrameDuplex, ServerAddress};
 use greenroom_boundary::trace::HookMode;
+use greenroom_boundary::workspace::WorkspaceSpec;
 use greenroom_boundary::{AgentId, CancellationToken, ConnectorName, Drivers, ServerName, ToolName};
 use greenroom_harness::cover::DeclaredHook;
 use greenroom_harness::host::{HostError, HostFactory, HostUnderTest, Leftovers, TurnReply, TurnRequest};
@@ -144,6 +145,8 @@ fn agent(id: &str, spec: &AssistantSpec, base: &Path) -> Result<AgentConfig, Hos
         max_tokens,
         params,
         chat: true,
+        workspace: spec.workspace.clone().map(WorkspaceSpec::Files),
+        computer: spec.computer,
         ..AgentConfig::default()
     })
 }

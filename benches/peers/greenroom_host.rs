@@ -92,6 +92,8 @@ impl Bench {
             clock,
             entropy: Arc::new(OsEntropy),
             egress,
+            search: Arc::new(greenroom_boundary::search::DenySearch),
+            workspaces: Arc::new(greenroom::drivers::FolderWorkspaces),
             audit: Arc::new(DenyAudit),
             credentials,
         };

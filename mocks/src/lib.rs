@@ -13,6 +13,8 @@
 //! | CLI sandbox runner | [`cli::ScriptedCli`], [`cli::DenyCli`] | [`cli`] |
 //! | LLM connector | [`llm::ScriptedLlm`], [`llm::LlmSwitch`], [`llm::DenyLlm`] | [`llm`] |
 //! | isolate (script engine) | [`MockIsolate`] | [`isolate`] |
+//! | search | [`search::ScriptedSearch`] | [`search`] |
+//! | workspace | [`workspace::MemoryWorkspaces`] | [`workspace`] |
 //! | egress (HTTP of scripts) | [`egress::ScriptedEgress`] | [`egress`] |
 //! | audit sink | [`audit::MemoryAudit`] | [`audit`] |
 //!
@@ -29,6 +31,8 @@ pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod pattern;
+pub mod search;
+pub mod workspace;
 
 pub use clock::VirtualClock;
 pub use duration::{Duration, ScriptDuration, TextDuration};

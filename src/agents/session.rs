@@ -3,13 +3,21 @@
 //! Invariant: ids are unique over a whole turn tree, parallel delegates included. The `context` namespace lives for one turn tree, `chat` for the conversation. Deliberately in memory only.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use greenroom_boundary::llm::ChatMessage;
 use greenroom_boundary::{AgentId, Scope};
 use serde_json::Value;
 
 use crate::context::{Memory, OutputStream, Person, TraceBoard};
+
+/// How long values stay in `ctx.memory.chat` if nobody says (Yao).
+const CHAT_TTL: Duration = Duration::from_hours(24);
+
+/// How long values stay in `ctx.memory.context` if nobody says (Yao).
+const CONTEXT_TTL: Duration = Duration::from_mins(30);
 
 /// A conversation.
 #[derive(Debug, Default)]
@@ -25,7 +33,7 @@ pub struct Session {
 impl Session {
     /// A fresh conversation.
     pub fn new(id: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { id: id.into(), ..Self::default() })
+        Arc::new(Self { id: id.into(), chat_memory: Memory::lasting(CHAT_TTL), ..Self::default() })
     }
 
     /// What the `session` hooks said about it: the session's `_meta`.
@@ -61,6 +69,7 @@ pub struct TurnTree {
     /// `ctx.trace`.
     pub trace: TraceBoard,
     scopes: Mutex<BTreeMap<Scope, u32>>,
+    citations: AtomicU64,
 }
 
 impl TurnTree {
@@ -71,8 +80,13 @@ impl TurnTree {
 
     /// A fresh tree that writes to `output`, for a person.
     pub fn of(output: OutputStream, person: Person) -> Arc<Self> {
-        let (context_memory, trace, scopes) = (Memory::default(), TraceBoard::default(), Mutex::default());
-        Arc::new(Self { output, context_memory, person, trace, scopes })
+        let (context_memory, trace, scopes) = (Memory::lasting(CONTEXT_TTL), TraceBoard::default(), Mutex::default());
+        Arc::new(Self { output, context_memory, person, trace, scopes, citations: AtomicU64::new(0) })
+    }
+
+    /// A fresh id of something cited, `ref_001`.
+    pub fn citation_id(&self) -> String {
+        format!("ref_{:03}", self.citations.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
     /// The scope of `segment` below `parent`; a repeated one is numbered, `desk/billing#2`.

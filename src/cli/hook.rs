@@ -32,6 +32,8 @@ Files (JSON, or YAML if the name does not end in .json):
   ctx       {\"chat_id\": \"c1\", \"metadata\": {…}, \"authorized\": {\"user_id\": \"u1\"}, \"memory\": {\"chat\": {\"n\": 1}}}
   mocks     llm: { main: [{ id: hello, reply: { text: Hi } }] }
             mcp: { shop: { tools: [{ name: order }], calls: [{ when: { tool: order }, result: {} }] } }
+            search: [{ results: [{ title: T, content: C }] }]
+            cli: [{ when: { argv: [ls] }, events: [{ stdout: a }], exit: 0 }]
             agents: { billing: [{ id: b, reply: { text: Paid } }] }
 Models, servers and agents without a mock answer by default and say so.
 
@@ -166,7 +168,7 @@ fn give_up(error: &RunError) -> ExitCode {
         error => writeln!(std::io::stderr(), "{error}"),
     };
     ExitCode::from(match error {
-        RunError::Script(_) => super::EXIT_INVALID,
+        RunError::Script(_) | RunError::NameTaken { .. } => super::EXIT_INVALID,
         RunError::NoSuchFunction { .. } => 4,
         RunError::Runtime(_) | RunError::Encode(_) => 9,
     })

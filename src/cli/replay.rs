@@ -134,6 +134,8 @@ pub(super) fn replay(
         clock: shared,
         entropy: Arc::new(SeededEntropy::new(seed)),
         egress: Arc::new(DenyAll),
+        search: Arc::new(greenroom_boundary::search::DenySearch),
+        workspaces: Arc::new(greenroom_mocks::workspace::MemoryWorkspaces::new(Arc::new(clock.clone()))),
         audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         credentials,
     };

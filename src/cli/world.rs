@@ -11,14 +11,17 @@ use anyhow::Context as _;
 use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::TraceSink;
-use greenroom_boundary::{AuditSink, Clock, Credentials, Drivers, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
+use greenroom_boundary::{
+    AuditSink, Clock, Credentials, Drivers, Egress, Entropy, IsolateDriver, Llm, McpConnector, Search, Tracer,
+};
 
 use crate::config::{AuditTarget, HostConfig, ServerKind, Variables, load_file};
 use crate::drivers::audit::{FileAudit, HttpAudit};
 use crate::drivers::llm::{LlmProviders, LlmWorld, ProviderSettings};
 use crate::drivers::mcp::RealMcp;
 use crate::drivers::sandbox::{ChildEnvironment, ChildKeeper, ConfinedCli};
-use crate::drivers::{EgressPolicy, HttpEgress, SystemClock};
+use crate::drivers::search::ConfiguredSearch;
+use crate::drivers::{EgressPolicy, FolderWorkspaces, HttpEgress, SystemClock};
 
 /// Starts the log on stderr.
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
@@ -72,6 +75,8 @@ pub(super) fn drivers(
         clock,
         entropy,
         egress: reach.egress,
+        search: reach.search,
+        workspaces: Arc::new(FolderWorkspaces),
         audit: reach.audit,
         credentials,
     })
@@ -80,7 +85,14 @@ pub(super) fn drivers(
 /// The drivers of a running host for another config: the rest of its world stays.
 pub(super) fn drivers_anew(drivers: &Drivers, config: &HostConfig) -> anyhow::Result<Drivers> {
     let reach = Reach::of(config, &drivers.clock, &drivers.credentials)?;
-    Ok(Drivers { llm: reach.llm, mcp: reach.mcp, egress: reach.egress, audit: reach.audit, ..drivers.clone() })
+    Ok(Drivers {
+        llm: reach.llm,
+        mcp: reach.mcp,
+        egress: reach.egress,
+        search: reach.search,
+        audit: reach.audit,
+        ..drivers.clone()
+    })
 }
 
 /// What a config says may be reached.
@@ -88,6 +100,7 @@ struct Reach {
     llm: Arc<dyn Llm>,
     mcp: Arc<dyn McpConnector>,
     egress: Arc<dyn Egress>,
+    search: Arc<dyn Search>,
     audit: Arc<dyn AuditSink>,
 }
 
@@ -103,6 +116,7 @@ impl Reach {
                 RealMcp::new(clock.clone(), egress.clone(), credentials.clone(), environment)
                     .kept_by(ChildKeeper::this_program()),
             ),
+            search: Arc::new(ConfiguredSearch::new(&config.search, egress.clone(), clock.clone())?),
             audit: audit_of(config, &egress, clock)?,
             egress: script_egress(config, clock)?,
         })
@@ -151,7 +165,8 @@ fn egress_of(config: &HostConfig) -> anyhow::Result<EgressPolicy> {
         AuditTarget::File(_) => None,
     });
     let mut rules = vec!["api.openai.com:443".to_owned()];
-    for url in servers.chain(providers).chain(audit) {
+    let web = config.search.web.iter().map(|web| web.url.as_str());
+    for url in servers.chain(providers).chain(audit).chain(web) {
         let parsed = reqwest::Url::parse(url).with_context(|| format!("{url:?} is no address"))?;
         let host = parsed.host_str().with_context(|| format!("{url:?} names no host"))?;
         rules.push(format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443)));

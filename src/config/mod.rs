@@ -9,6 +9,7 @@ mod hooks;
 mod load;
 mod model;
 mod resolve;
+mod search;
 mod template;
 
 /// Reads a duration as scenarios write it, `250ms`.
@@ -25,4 +26,5 @@ pub use resolve::{
     AgentConfig, AgentSelection, DelegationPolicy, HookDeclaration, HostConfig, HostPolicy, InstructionSource, PublishTexts,
     QuestionPolicy, RetryPolicy, ScriptConfig, ServerConfig, ServerKind,
 };
+pub use search::{SearchConfig, SearchSettings, TableSettings, WebConfig, WebSettings};
 pub use template::{Template, TemplateError, TemplatePart};

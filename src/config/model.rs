@@ -92,6 +92,9 @@ pub struct ConfigFile {
     /// Where every exchange and what hooks said about it is written down (Greenroom).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
+    /// Where `ctx.search` finds things (Greenroom).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<super::search::SearchSettings>,
     /// What scripts may contact with `fetch` (Greenroom).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<EgressSpec>,
@@ -356,6 +359,12 @@ pub struct Agent {
     /// How far the script's calls are kept apart, if not as `policy.isolation` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationSpec>,
+    /// The folder behind `ctx.workspace`: a path, relative to the config. Nothing outside it can be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Whether its script gets `ctx.computer`, which runs commands in the sandbox (default false).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computer: Option<bool>,
     /// Servers whose tools it may use.
     pub mcp_servers: StringList,
     /// Single tools: `server[/tool][:alias]`.

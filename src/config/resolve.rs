@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use greenroom_boundary::isolate::{Isolation, Limits};
 use greenroom_boundary::mcp::ServerAddress;
+use greenroom_boundary::workspace::WorkspaceSpec;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
 use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec, TypeScriptSpec};
 use serde_json::{Map, Value};
 
 use super::{
     Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, Instructions, LlmProvider, McpServer, Prompt, Publish,
-    Template, ToolOverride, Variables, parse_duration,
+    SearchConfig, Template, ToolOverride, Variables, parse_duration,
 };
 use crate::agents::Permissions;
 use crate::drivers::EgressRule;
@@ -49,6 +50,8 @@ pub struct HostConfig {
     pub host_hooks: HostHooks,
     /// Where the audit stream goes.
     pub audit: Option<AuditConfig>,
+    /// Where `ctx.search` finds things.
+    pub search: SearchConfig,
     /// What scripts may contact with `fetch`.
     pub egress_allow: Vec<String>,
     /// Limits and switches.
@@ -119,6 +122,10 @@ pub struct AgentConfig {
     pub params: Map<String, Value>,
     /// Whether turns share a history.
     pub chat: bool,
+    /// What is behind `ctx.workspace`.
+    pub workspace: Option<WorkspaceSpec>,
+    /// Whether it has `ctx.computer`.
+    pub computer: bool,
     /// Hooks of the turn.
     pub hooks: AgentHooks,
     /// When it is chosen for a server's sampling.
@@ -353,6 +360,7 @@ impl HostConfig {
             config.policy.overlay(policy).map_err(|(at, message)| resolver.invalid(&format!("policy.{at}"), message))?;
         }
         config.host_hooks = resolver.host_hooks(&file.hooks)?;
+        config.search = file.search.as_ref().map(|search| resolver.search(search)).transpose()?.unwrap_or_default();
         config.audit = file.audit.as_ref().map(|audit| resolver.audit(audit)).transpose()?;
         for rule in file.egress.iter().flat_map(|egress| &egress.allow) {
             rule.parse::<EgressRule>().map_err(|error| resolver.invalid("egress.allow", error.to_string()))?;
@@ -657,6 +665,8 @@ impl Resolver<'_> {
             max_tokens: entry.max_tokens,
             params,
             chat: entry.chat.unwrap_or(true),
+            workspace: entry.workspace.as_ref().map(|folder| WorkspaceSpec::Folder(self.base.join(folder))),
+            computer: entry.computer.unwrap_or(false),
             hooks: AgentHooks::default(),
             selection: self.selection(&at, entry)?,
         })

@@ -16,6 +16,11 @@
   readonly mcp: CtxMcp;
   readonly agent: CtxAgent;
   readonly llm: CtxLlm;
+  readonly search: CtxSearch;
+  /** Present if the agent's config says `computer: true`. */
+  readonly computer?: CtxComputer;
+  /** Present if the agent's config names a `workspace`. */
+  readonly workspace?: CtxWorkspace;
   readonly memory: CtxMemory;
   readonly trace: CtxTrace;
   /** Ends `ctx`: every operation throws `ERR_RELEASED` from then on. */

@@ -54,8 +54,8 @@ of it is read when the config is loaded; `import()` is refused. Paths, packages,
 
 ## Batches: `All`, `Any`, `Race`
 
-They are the same for `ctx.mcp`, `ctx.agent` and `ctx.llm`. The result is an array with one entry per request, in the order of
-the requests, whatever order they ended in. An entry begins with whom it asked (`mcp` and `tool`, `agent_id`, `connector`); a
+They are the same for `ctx.mcp`, `ctx.agent`, `ctx.llm` and `ctx.search`. The result is an array with one entry per request, in the order of
+the requests, whatever order they ended in. An entry begins with whom it asked (`mcp` and `tool`, `agent_id`, `connector`, `type` and `query`); a
 success has the fields of a single call, a failure has `error` (text) and `code`. Nothing is thrown for a failed request, and
 an empty list gives an empty array. A request of the wrong shape is a TypeError that names its place, and nothing is started
 then; at most 256 requests.
@@ -98,12 +98,17 @@ const TAIL: &str = "\
 | a delta's type | a text appended to a `data` message turns it into text | the message keeps its type; `Replace` may change it |
 | deltas on unknown or ended messages | sent, the stored text differs from what clients show | an error; stored is what clients show |
 | message ids in parallel agents | start again at `M1` | unique in the turn tree |
-| time to live | milliseconds, documented as seconds | milliseconds; no default time to live |
+| time to live | milliseconds, documented as seconds | milliseconds; the same defaults: user and team none, chat 24 hours, context 30 minutes |
 | counters | cut to 32 bits | exact to 2^53 - 1, else an error |
 | lists of `ctx.memory`, `GetSet` | documented, missing | present |
 | `ctx.trace` nodes and spaces | objects with methods | named by id: `Info(message, nodeId)`, `SpaceSet(spaceId, …)` |
 | timers, `fetch`, `crypto`, `URL`, `TextEncoder`, `structuredClone`, signals | absent; `atob` and `btoa` present | present, see above |
-| `ctx.search`, `ctx.computer`, `ctx.workspace`, `ListSamples`, `GenerateImage` | present | not yet |
+| `wheres`, `orders` of `ctx.search.DB` | documented, ignored | honoured |
+| results of `ctx.search.KB` | with graph nodes | no graph |
+| `ctx.computer.id`, `VNC`, `Proxy` | a box with a screen and ports | no id; `VNC` and `Proxy` throw `ERR_UNSUPPORTED` |
+| `ctx.workspace.ReadFile` of what is no text | damaged text | an error |
+| `ctx.workspace.Exists` of what cannot be looked at | `true` | an error |
+| `ListSamples`, `GetSample`, `GenerateImage` | present | not yet |
 ";
 
 /// The page.

@@ -37,7 +37,7 @@ pub const GLOBALS: &[Global] = &[
         &["AbortController", "AbortSignal"],
         "`abort`, `timeout`, `any`, `throwIfAborted`, `aborted`, `reason`, `onabort`. `fetch` takes a `signal`; what is aborted is dropped \
          by the host, and is no operation under way any more.",
-        "Operations of `ctx` take no signal: `ctx.….AnyAsync` and the limits of the hook end them.",
+        "Operations of `ctx` take no signal; they end with their answer or with the hook.",
     ),
     global(
         &["Event", "EventTarget", "DOMException"],

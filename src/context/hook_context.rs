@@ -15,9 +15,9 @@ use super::arguments::Arguments;
 use super::delta::DeltaAction;
 use super::output::{Author, SendError};
 use super::table::op_at;
-use super::verbs::{MemorySpace, Op, OutputVerb};
+use super::verbs::{ComputerVerb, MemorySpace, Op, OutputVerb};
 use super::watch::{ContextWatch, WatchedCallback};
-use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops, web_ops};
+use super::{Memory, agent_ops, facade_ops, llm_ops, mcp_ops, memory_ops, place_ops, search_ops, web_ops};
 use crate::host::HostCore;
 use crate::router::CallContext;
 
@@ -45,7 +45,9 @@ impl HookContext {
             Op::Output(verb) => self.output(verb, args),
             Op::Memory(space, verb) => memory_ops::run(self.memory(space, args)?, self.core.drivers.clock.now(), verb, args),
             Op::Trace(verb) => self.cx.tree.trace.run(&self.cx.tree.output, self.author(), verb, args),
-            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) | Op::Web(_) => {
+            Op::Workspace(verb) => place_ops::workspace(&self.core, &self.cx, verb, args),
+            Op::Computer(verb) if verb != ComputerVerb::Exec => place_ops::computer(&self.core, &self.cx, verb, args),
+            Op::Mcp(_) | Op::Agent(_) | Op::Facade(_) | Op::Llm(_) | Op::Search(_) | Op::Computer(_) | Op::Web(_) => {
                 Err(OpError::new("ERR_MUST_WAIT", format!("{} must be awaited", args.what)))
             }
         }
@@ -112,12 +114,15 @@ async fn run_awaiting(
     callback: Option<Arc<dyn Callback>>,
 ) -> Result<Value, OpError> {
     let args = Arguments::read(decl, args)?;
+    // Boxed: scripts call scripts, and the largest of these would be on the stack once for each of them.
     match op {
-        Op::Mcp(verb) => mcp_ops::run(core, cx, verb, &args).await,
-        Op::Agent(verb) => agent_ops::run(core, cx, verb, &args, callback).await,
-        Op::Facade(verb) => facade_ops::run(core, cx, verb, &args).await,
-        Op::Llm(verb) => llm_ops::run(core, cx, verb, &args, callback).await,
-        Op::Output(_) | Op::Memory(..) | Op::Trace(_) | Op::Web(_) => {
+        Op::Mcp(verb) => Box::pin(mcp_ops::run(core, cx, verb, &args)).await,
+        Op::Agent(verb) => Box::pin(agent_ops::run(core, cx, verb, &args, callback)).await,
+        Op::Facade(verb) => Box::pin(facade_ops::run(core, cx, verb, &args)).await,
+        Op::Llm(verb) => Box::pin(llm_ops::run(core, cx, verb, &args, callback)).await,
+        Op::Search(verb) => Box::pin(search_ops::run(core, cx, verb, &args)).await,
+        Op::Computer(ComputerVerb::Exec) => Box::pin(place_ops::exec(core, cx, &args)).await,
+        Op::Output(_) | Op::Memory(..) | Op::Trace(_) | Op::Workspace(_) | Op::Computer(_) | Op::Web(_) => {
             Err(OpError::new("ERR_NEVER_WAITS", format!("{} does not wait", args.what)))
         }
     }
@@ -147,7 +152,10 @@ impl ContextOps for HookContext {
         let person = &self.cx.tree.person;
         let user = person.user_memory.is_none().then_some("memory.user");
         let team = person.team_memory.is_none().then_some("memory.team");
-        user.into_iter().chain(team).collect()
+        let agent = place_ops::agent(&self.core, &self.cx);
+        let computer = agent.is_none_or(|agent| !agent.computer).then_some("computer");
+        let workspace = agent.is_none_or(|agent| agent.workspace.is_none()).then_some("workspace");
+        user.into_iter().chain(team).chain(computer).chain(workspace).collect()
     }
 
     fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
@@ -175,12 +183,17 @@ impl ContextOps for HookContext {
         let (core, cx, watch) = (self.core.clone(), self.cx.clone(), self.watch.clone());
         Box::pin(async move {
             let Some((op, decl)) = op_at(op) else { return Err(unknown(op)) };
-            let Some(watch) = watch else { return raw(&run_awaiting(&core, &cx, (op, decl), &args, callback).await?) };
-            let at = watch.began(op, decl, &args);
-            let callback =
-                callback.map(|inner| Arc::new(WatchedCallback { inner, watch: watch.clone(), at }) as Arc<dyn Callback>);
+            let watched = watch.map(|watch| (watch.began(op, decl, &args), watch));
+            let callback = match (&watched, callback) {
+                (Some((at, watch)), Some(inner)) => {
+                    Some(Arc::new(WatchedCallback { inner, watch: watch.clone(), at: *at }) as Arc<dyn Callback>)
+                }
+                (_, callback) => callback,
+            };
             let result = run_awaiting(&core, &cx, (op, decl), &args, callback).await;
-            watch.ended(at, result.as_ref());
+            if let Some((at, watch)) = watched {
+                watch.ended(at, result.as_ref());
+            }
             raw(&result?)
         })
     }

@@ -5,13 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use greenroom_boundary::clock::MonoNanos;
 use serde_json::Value;
 
 /// A key-value space. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Memory(Arc<Mutex<Entries>>);
+pub struct Memory {
+    entries: Arc<Mutex<Entries>>,
+    /// How long a value stays if nobody says.
+    default_ttl: Option<Duration>,
+}
 
 /// A value and its end.
 #[derive(Clone, Debug)]
@@ -25,9 +30,16 @@ pub(super) struct Entry {
 pub(super) struct Entries {
     pub(super) by_key: BTreeMap<String, Entry>,
     soonest: Option<MonoNanos>,
+    /// The end of a value that is written now without a time to live.
+    pub(super) default_until: Option<MonoNanos>,
 }
 
 impl Memory {
+    /// A space whose values leave after `default_ttl` if nobody says otherwise.
+    pub fn lasting(default_ttl: Duration) -> Self {
+        Self { default_ttl: Some(default_ttl), ..Self::default() }
+    }
+
     /// Writes a value that stays.
     pub fn keep(&self, now: MonoNanos, key: impl Into<String>, value: Value) {
         self.with(now, |entries| entries.put(key.into(), value, None));
@@ -42,8 +54,9 @@ impl Memory {
 
     /// Runs `work` on what is alive at `now`.
     pub(super) fn with<T>(&self, now: MonoNanos, work: impl FnOnce(&mut Entries) -> T) -> T {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.expire(now);
+        entries.default_until = self.default_ttl.map(|ttl| now.after(ttl));
         work(&mut entries)
     }
 }
@@ -71,6 +84,10 @@ impl Entries {
 
     /// The place of a value, which keeps its end; a new one holds `first`.
     pub(super) fn slot(&mut self, key: &str, first: Value) -> &mut Value {
-        &mut self.by_key.entry(key.to_owned()).or_insert(Entry { value: first, until: None }).value
+        let until = self.default_until;
+        if let (false, Some(until)) = (self.by_key.contains_key(key), until) {
+            self.soonest = Some(self.soonest.map_or(until, |soonest| soonest.min(until)));
+        }
+        &mut self.by_key.entry(key.to_owned()).or_insert(Entry { value: first, until }).value
     }
 }

@@ -1,7 +1,7 @@
 //! `ctx.memory`: values and counters.
 //!
 //! Invariant: counters are exact over the whole range of safe integers; a wrong type is an error, never a silent zero. An
-//! operation that fails changes nothing. Times to live are milliseconds. Deliberately no default time to live.
+//! operation that fails changes nothing. Times to live are milliseconds. Deliberately no sweep: what is over leaves when its space is next used.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn at_key(entries: &mut Entries, now: MonoNanos, verb: MemoryVerb, key: &str, ar
     match verb {
         MemoryVerb::Get => Ok(entries.get(key).cloned().unwrap_or_default()),
         MemoryVerb::Set => {
-            let until = time_to_live(args)?.map(|ttl| now.after(ttl));
+            let until = time_to_live(args)?.map_or(entries.default_until, |ttl| Some(now.after(ttl)));
             entries.put(key.to_owned(), args.any(1).clone(), until);
             Ok(Value::Null)
         }
@@ -45,12 +45,12 @@ fn at_key(entries: &mut Entries, now: MonoNanos, verb: MemoryVerb, key: &str, ar
         MemoryVerb::Incr => count(entries, args, key, delta(args)?),
         MemoryVerb::Decr => count(entries, args, key, -delta(args)?),
         MemoryVerb::GetDel => Ok(entries.by_key.remove(key).map(|entry| entry.value).unwrap_or_default()),
-        MemoryVerb::GetSet => Ok(entries.put(key.to_owned(), args.any(1).clone(), None).unwrap_or_default()),
+        MemoryVerb::GetSet => Ok(entries.put(key.to_owned(), args.any(1).clone(), entries.default_until).unwrap_or_default()),
         _ => memory_lists::run(entries, verb, key, args),
     }
 }
 
-/// Absent, zero and less mean that the value stays (Yao).
+/// Absent, zero and less mean the default of the space (Yao).
 fn time_to_live(args: &Arguments) -> Result<Option<Duration>, OpError> {
     let value = args.any(2);
     if value.is_null() {

@@ -21,6 +21,8 @@ mod memory_lists;
 mod memory_ops;
 mod output;
 mod person;
+mod place_ops;
+mod search_ops;
 mod signatures;
 mod table;
 mod trace_board;
@@ -40,5 +42,8 @@ pub use signatures::{PARTS, Part, Signature};
 pub use table::{TABLE, op_at};
 pub use trace_board::TraceBoard;
 pub use types::declarations;
-pub use verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb, WebVerb};
+pub use verbs::{
+    AgentVerb, ComputerVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, SearchVerb, TraceVerb,
+    WebVerb, WorkspaceVerb,
+};
 pub use watch::{ContextWatch, UseIndex};

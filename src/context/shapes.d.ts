@@ -224,6 +224,71 @@ interface LlmResult extends BatchEntry {
   stopped?: boolean;
 }
 
+interface WebSearchOptions {
+  limit?: number;
+  sites?: string[];
+  time_range?: "day" | "week" | "month" | "year";
+  rerank?: { top_n?: number };
+}
+interface KbSearchOptions {
+  collections?: string[];
+  /** Only hits with at least this score, from 0 to 1. */
+  threshold?: number;
+  limit?: number;
+  rerank?: { top_n?: number };
+}
+interface DbSearchOptions {
+  models?: string[];
+  select?: string[];
+  wheres?: { column: string; op?: "=" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "like"; value: any }[];
+  orders?: { column: string; desc?: boolean }[];
+  limit?: number;
+  rerank?: { top_n?: number };
+}
+type SearchRequest = { query: string } & (
+  | ({ type: "web" } & WebSearchOptions)
+  | ({ type: "kb" } & KbSearchOptions)
+  | ({ type: "db" } & DbSearchOptions)
+);
+interface SearchItem {
+  citation_id: string;
+  source: "hook";
+  weight: number;
+  type: "web" | "kb" | "db";
+  score?: number;
+  title?: string;
+  content: string;
+  url?: string;
+  document_id?: string;
+  collection?: string;
+  model?: string;
+  record_id?: any;
+  data?: Record<string, any>;
+  metadata?: Record<string, any>;
+}
+interface SearchResult extends BatchEntry {
+  type: "web" | "kb" | "db";
+  query: string;
+  source: "hook";
+  items: SearchItem[];
+  total: number;
+  duration_ms: number;
+}
+interface ComputerInfo {
+  kind: string;
+  node_id: string;
+  tai_id: string;
+  status: string;
+  system: { os: string; arch: string; hostname: string; num_cpu: number; shell: string };
+}
+interface FileStat {
+  name: string;
+  size: number;
+  is_dir: boolean;
+  mode: number;
+  mtime: number;
+}
+
 interface TraceOption {
   label?: string;
   type?: string;

@@ -298,6 +298,60 @@ const fn memory(prefix: &'static str, title: &'static str, introduction: &'stati
     Part { prefix, interface: "MemorySpace", title, introduction, operations: MEMORY }
 }
 
+const SEARCH: &[Signature] = &[
+    sig(
+        "Web",
+        "query: string, options?: WebSearchOptions",
+        "SearchResult",
+        "Searches the web, with the provider of the config (`search.web`).",
+    ),
+    sig(
+        "KB",
+        "query: string, options?: KbSearchOptions",
+        "SearchResult",
+        "Searches knowledge bases (`search.kb`): passages of texts, best first.",
+    ),
+    sig(
+        "DB",
+        "query: string, options?: DbSearchOptions",
+        "SearchResult",
+        "Searches tables (`search.db`): rows for which every condition of `wheres` holds, best first or as `orders` says. An empty query means every row.",
+    ),
+    sig("All", "requests: SearchRequest[]", "SearchResult[]", "Searches everywhere at the same time."),
+    sig(
+        "Any",
+        "requests: SearchRequest[]",
+        "SearchResult[]",
+        "The first that finds something wins and the others are cancelled.",
+    ),
+    sig("Race", "requests: SearchRequest[]", "SearchResult[]", "The first to end wins, well or not; the others are cancelled."),
+];
+
+const COMPUTER: &[Signature] = &[
+    sig(
+        "Exec",
+        "cmd: string | string[]",
+        "{ stdout: string; stderr: string; exit_code: number }",
+        "Runs a command in the sandbox, without a shell; a string is split at blanks. A command that fails is a value; one that cannot be run, runs longer than `policy.tool_timeout` or says too much throws (`CLI_…`).",
+    ),
+    sig("VNC", "", "string", "Throws `ERR_UNSUPPORTED`: the sandbox has no screen."),
+    sig("Proxy", "port: number, path?: string", "string", "Throws `ERR_UNSUPPORTED`: the sandbox has no network."),
+    sig("Info", "", "ComputerInfo", "What the sandbox is. It says the same on every machine."),
+];
+
+const WORKSPACE: &[Signature] = &[
+    sig("ReadFile", "path: string", "string", "A file's text; one that is no UTF-8 is an error."),
+    sig("WriteFile", "path: string, content: string", "void", "Writes a whole file; its folder must exist."),
+    sig("ReadDir", "path?: string", "{ name: string; is_dir: boolean; size: number }[]", "What is in a folder, by name."),
+    sig("MkdirAll", "path: string", "void", "Makes a folder and those above it."),
+    sig("Remove", "path: string", "void", "Removes a file or an empty folder."),
+    sig("RemoveAll", "path: string", "void", "Removes a file or a whole folder; nothing there is no error."),
+    sig("Rename", "path: string, to: string", "void", "Moves a file or folder."),
+    sig("Copy", "path: string, to: string", "void", "Copies a file."),
+    sig("Stat", "path: string", "FileStat", "What is known of a file or folder; `mtime` in milliseconds."),
+    sig("Exists", "path: string", "boolean", "Whether there is one. A path that leads outside is an error, not `false`."),
+];
+
 /// Everything, in the order of the reference.
 pub const PARTS: &[Part] = &[
     Part {
@@ -354,9 +408,13 @@ pub const PARTS: &[Part] = &[
     memory(
         "memory.context.",
         "`ctx.memory.context`: one turn tree",
-        "Lives for one turn of a person, shared with every agent below it.",
+        "Lives for one turn of a person, shared with every agent below it; a value is gone after 30 minutes if its `Set` says nothing else.",
     ),
-    memory("memory.chat.", "`ctx.memory.chat`: one conversation", "Lives as long as the conversation (`chat`), in memory."),
+    memory(
+        "memory.chat.",
+        "`ctx.memory.chat`: one conversation",
+        "Lives as long as the conversation (`chat`), in memory; a value is gone after 24 hours if its `Set` says nothing else.",
+    ),
     memory(
         "memory.user.",
         "`ctx.memory.user`: one person",
@@ -376,5 +434,33 @@ pub const PARTS: &[Part] = &[
         introduction: "Each change is one message of type `trace` on the client's stream, with `action`, `node` and what changed. \
              Nodes and spaces are named by id; they have no methods of their own.",
         operations: TRACE,
+    },
+    Part {
+        prefix: "search.",
+        interface: "CtxSearch",
+        title: "`ctx.search`: the web, knowledge bases, tables",
+        introduction: "Where it searches is up to the config; what is not listed there is not searched, the web included. A result is \
+             `{ type, query, source, items, total, duration_ms }`, with `error` and `code` if it failed; nothing is thrown for a \
+             failed search. Each item has a `citation_id` (`ref_001`) that is unique in the turn tree. `limit` is 10 if it is left \
+             out, at most 100; `rerank.top_n` keeps the best so many. Batches are those of the others; an empty answer is no \
+             success for `Any`.",
+        operations: SEARCH,
+    },
+    Part {
+        prefix: "computer.",
+        interface: "CtxComputer",
+        title: "`ctx.computer`: the agent's sandbox",
+        introduction: "Present only if the agent's config says `computer: true`. Each command runs in a fresh folder that is gone \
+             afterwards, without network, and ends with the turn.",
+        operations: COMPUTER,
+    },
+    Part {
+        prefix: "workspace.",
+        interface: "CtxWorkspace",
+        title: "`ctx.workspace`: the agent's files",
+        introduction: "Present only if the agent's config names a folder (`workspace`). Paths are relative to it, also with a leading \
+             `/`; none leads outside, neither by `..` nor by a link (`WORKSPACE_OUTSIDE`, or `WORKSPACE_IO` for a link). In a \
+             scenario the files are in memory.",
+        operations: WORKSPACE,
     },
 ];

@@ -6,7 +6,10 @@
 use greenroom_boundary::isolate::{CallbackAt, OpDecl, OpIndex, OpKind};
 use greenroom_boundary::web;
 
-use super::verbs::{AgentVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, TraceVerb, WebVerb};
+use super::verbs::{
+    AgentVerb, ComputerVerb, FacadeVerb, LlmVerb, McpVerb, MemorySpace, MemoryVerb, Op, OutputVerb, SearchVerb, TraceVerb,
+    WebVerb, WorkspaceVerb,
+};
 
 type Row = (Op, OpDecl);
 
@@ -88,6 +91,32 @@ const TRACE: &[Row] = &[
     (Op::Trace(TraceVerb::SpaceKeys), inline("trace.SpaceKeys", 1)),
 ];
 
+const SEARCH: &[Row] = &[
+    (Op::Search(SearchVerb::Web), awaiting("search.Web", 1)),
+    (Op::Search(SearchVerb::Kb), awaiting("search.KB", 1)),
+    (Op::Search(SearchVerb::Db), awaiting("search.DB", 1)),
+    (Op::Search(SearchVerb::All), awaiting("search.All", 1)),
+    (Op::Search(SearchVerb::Any), awaiting("search.Any", 1)),
+    (Op::Search(SearchVerb::Race), awaiting("search.Race", 1)),
+];
+
+const PLACE: &[Row] = &[
+    (Op::Computer(ComputerVerb::Exec), awaiting("computer.Exec", 1)),
+    (Op::Computer(ComputerVerb::Vnc), inline("computer.VNC", 0)),
+    (Op::Computer(ComputerVerb::Proxy), inline("computer.Proxy", 1)),
+    (Op::Computer(ComputerVerb::Info), inline("computer.Info", 0)),
+    (Op::Workspace(WorkspaceVerb::ReadFile), inline("workspace.ReadFile", 1)),
+    (Op::Workspace(WorkspaceVerb::WriteFile), inline("workspace.WriteFile", 2)),
+    (Op::Workspace(WorkspaceVerb::ReadDir), inline("workspace.ReadDir", 0)),
+    (Op::Workspace(WorkspaceVerb::MkdirAll), inline("workspace.MkdirAll", 1)),
+    (Op::Workspace(WorkspaceVerb::Remove), inline("workspace.Remove", 1)),
+    (Op::Workspace(WorkspaceVerb::RemoveAll), inline("workspace.RemoveAll", 1)),
+    (Op::Workspace(WorkspaceVerb::Rename), inline("workspace.Rename", 2)),
+    (Op::Workspace(WorkspaceVerb::Copy), inline("workspace.Copy", 2)),
+    (Op::Workspace(WorkspaceVerb::Stat), inline("workspace.Stat", 1)),
+    (Op::Workspace(WorkspaceVerb::Exists), inline("workspace.Exists", 1)),
+];
+
 macro_rules! memory {
     ($space:ident, $name:literal: $($verb:ident $min:literal),* $(,)?) => {
         &[$((
@@ -124,6 +153,8 @@ const GROUPS: &[&[Row]] = &[
     memory_space!(User, "user"),
     memory_space!(Team, "team"),
     TRACE,
+    SEARCH,
+    PLACE,
     WEB,
 ];
 

@@ -200,6 +200,61 @@ pub enum TraceVerb {
     SpaceKeys,
 }
 
+/// A search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchVerb {
+    /// On the web.
+    Web,
+    /// In knowledge bases.
+    Kb,
+    /// In tables.
+    Db,
+    /// Every result.
+    All,
+    /// The first success.
+    Any,
+    /// The first to end.
+    Race,
+}
+
+/// An operation on the agent's sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComputerVerb {
+    /// Runs a command.
+    Exec,
+    /// The address of its screen.
+    Vnc,
+    /// The address of one of its ports.
+    Proxy,
+    /// What it is.
+    Info,
+}
+
+/// An operation on the agent's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkspaceVerb {
+    /// A file's text.
+    ReadFile,
+    /// Writes a file.
+    WriteFile,
+    /// What is in a folder.
+    ReadDir,
+    /// Makes folders.
+    MkdirAll,
+    /// Removes a file or an empty folder.
+    Remove,
+    /// Removes everything there.
+    RemoveAll,
+    /// Moves.
+    Rename,
+    /// Copies.
+    Copy,
+    /// What is known of a file.
+    Stat,
+    /// Whether there is one.
+    Exists,
+}
+
 /// An operation behind the web's globals; none of them is on `ctx`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebVerb {
@@ -232,6 +287,12 @@ pub enum Op {
     Llm(LlmVerb),
     /// On the trace that clients see.
     Trace(TraceVerb),
+    /// A search.
+    Search(SearchVerb),
+    /// On the agent's sandbox.
+    Computer(ComputerVerb),
+    /// On the agent's files.
+    Workspace(WorkspaceVerb),
     /// Behind the web's globals.
     Web(WebVerb),
 }

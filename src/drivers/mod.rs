@@ -12,6 +12,8 @@
 //! | clock | [`SystemClock`] |
 //! | entropy | [`OsEntropy`] |
 //! | egress | [`EgressPolicy`], [`HttpEgress`] |
+//! | search | [`search::ConfiguredSearch`] |
+//! | workspace | [`FolderWorkspaces`] |
 //! | audit sink | [`audit::FileAudit`], [`audit::HttpAudit`] |
 //!
 //! [`FileWatch`] tells a person's edits; it is no boundary of the host, which never reads a file by itself twice.
@@ -25,10 +27,13 @@ pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod sandbox;
+pub mod search;
 mod watch;
+mod workspace;
 
 pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
 pub use watch::{FileWatch, WatchError, real_path};
+pub use workspace::FolderWorkspaces;

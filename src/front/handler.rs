@@ -286,7 +286,7 @@ fn posts(peer: Peer) -> impl Fn(Value) + Send + Sync {
 }
 
 /// Takes what an outside client tells: it asks for nothing, so there is no answer.
-pub fn told(host: &Host, root: &RootSession, session: &str, method: &str, params: Option<&RawValue>) {
+pub fn told(host: &Host, root: &Arc<RootSession>, session: &str, method: &str, params: Option<&RawValue>) {
     if method == "notifications/initialized" {
         // It asks for nothing and changes nothing here; a replay gives requests alone.
         return;
@@ -297,7 +297,8 @@ pub fn told(host: &Host, root: &RootSession, session: &str, method: &str, params
         note(&core.drivers.tracer, session, method, Direction::In, params);
     }
     if method == "notifications/roots/list_changed" {
-        core.router.tell(root, method, params);
+        let (root, method, params) = (root.clone(), method.to_owned(), params.map(RawValue::to_owned));
+        tokio::spawn(async move { core.router.tell(&root, &method, params.as_deref()).await });
     }
 }
 

@@ -5,9 +5,11 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use greenroom_boundary::ServerName;
+use greenroom_boundary::search::{SearchAnswer, SearchError, SearchHit, SearchQuery};
+use greenroom_boundary::{CancellationToken, Search, ServerName};
 use serde_json::{Value, json};
 
+use super::inputs::Inputs;
 use crate::config::HostConfig;
 use crate::context::{AgentVerb, FacadeVerb, McpVerb, Op};
 use crate::router::{CallContext, CallError, ListMethod, Output, Server, ServerRequest};
@@ -31,9 +33,10 @@ impl Peer {
     }
 
     /// Whether the config has it.
-    pub(super) fn is_in(&self, config: &HostConfig) -> bool {
+    pub(super) fn is_in(&self, config: &HostConfig, inputs: &Inputs) -> bool {
         let (Self::Server(name) | Self::Agent(name)) = self;
-        let is_agent = config.agents.keys().any(|agent| agent.as_str() == name);
+        // The hook's own agent is nobody to ask.
+        let is_agent = inputs.mocks.agents.contains_key(name);
         match self {
             Self::Server(name) => is_agent || config.servers.contains_key(&ServerName::new(name)),
             Self::Agent(_) => is_agent,
@@ -104,5 +107,18 @@ impl Server for EchoServer {
             _ => json!({}),
         };
         Ok(answer.into())
+    }
+}
+
+/// Finds one thing for every question.
+#[derive(Debug)]
+pub(super) struct EchoSearch;
+
+#[async_trait]
+impl Search for EchoSearch {
+    async fn search(&self, query: SearchQuery, _: &CancellationToken) -> Result<SearchAnswer, SearchError> {
+        let content = format!("mock result of {} for {:?}", query.kind.name(), query.query);
+        let hit = SearchHit { title: Some("mock".to_owned()), content, ..SearchHit::default() };
+        Ok(SearchAnswer { hits: vec![hit], total: 1 })
     }
 }

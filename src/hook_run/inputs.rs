@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use greenroom_mocks::cli::CliScript;
 use greenroom_mocks::llm::LlmScript;
 use greenroom_mocks::mcp::McpScript;
+use greenroom_mocks::search::SearchScript;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -109,6 +111,9 @@ pub struct CtxInput {
     /// `ctx.accept`.
     #[serde(default)]
     pub accept: Option<String>,
+    /// The files of `ctx.workspace`; without it there is none.
+    #[serde(default)]
+    pub workspace: Option<BTreeMap<String, String>>,
     /// `ctx.client`.
     #[serde(default)]
     pub client: Option<Map<String, Value>>,
@@ -145,12 +150,18 @@ pub struct MemoryInput {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MocksInput {
+    /// Commands of `ctx.computer`; without it there is none.
+    #[serde(default)]
+    pub cli: Option<CliScript>,
     /// Models, by connector.
     #[serde(default)]
     pub llm: BTreeMap<String, LlmScript>,
     /// Servers.
     #[serde(default)]
     pub mcp: BTreeMap<String, McpScript>,
+    /// Searches.
+    #[serde(default)]
+    pub search: Option<SearchScript>,
     /// Other agents: what the model of each answers.
     #[serde(default)]
     pub agents: BTreeMap<String, LlmScript>,

@@ -14,7 +14,7 @@ use greenroom_boundary::{RawJson, clock::MonoNanos};
 use serde_json::Value;
 
 use super::defaults::Peer;
-use super::effects::{Effects, Failure, MemoryChange, Shown};
+use super::effects::{Effects, Failure, MemoryChange, Shown, Step};
 use super::inputs::{HookName, Inputs};
 use super::stage::{Plan, Stage};
 use super::watched::Watcher;
@@ -61,6 +61,14 @@ pub enum RunError {
         /// Its functions.
         offered: Vec<String>,
     },
+    /// The hook's agent and a server have one name.
+    #[error(
+        "the agent of the hook and a server are both called {name}; give the agent another name with `assistant_id` in --ctx"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// No runtime.
     #[error("no runtime: {0}")]
     Runtime(#[from] std::io::Error),
@@ -93,7 +101,13 @@ fn once(
     script: &Arc<Script>,
     by_default: &BTreeSet<Peer>,
 ) -> Result<(Effects, Vec<Peer>), RunError> {
-    let stage = Stage::new(&Plan { mocks: &inputs.mocks, engine: &options.engine, seed: options.seed, by_default });
+    let (mocks, ctx, engine) = (&inputs.mocks, &inputs.ctx, &options.engine);
+    let agent = agent(options, inputs);
+    let plan = Plan { mocks, ctx, agent: &agent, engine, seed: options.seed, by_default };
+    if plan.is_ambiguous() {
+        return Err(RunError::NameTaken { name: agent });
+    }
+    let stage = Stage::new(&plan);
     let runtime = stage.clock.runtime()?;
     let done = runtime.block_on(async {
         let done = act(options, inputs, script, &stage, by_default).await;
@@ -139,24 +153,31 @@ async fn act(
     }
     let (messages, events) = shown(&cx, &told);
     let (returned, failure) = outcome(options.hook, result);
-    let unknown = watcher.peers().into_iter().filter(|peer| !peer.is_in(&core.config)).collect();
+    let unknown =
+        watcher.peers().into_iter().filter(|peer| !by_default.contains(peer) && !peer.is_in(&core.config, inputs)).collect();
     let effects = Effects {
         hook: options.hook.function(),
         script: script.name.clone(),
         engine: stage.drivers.isolate.name(),
         seed: options.seed,
-        steps,
         messages,
         events,
         memory: changes(&before, &memories(&cx, stage.clock.now()), stage.clock.now()),
         returned,
         failure,
-        by_default: by_default.iter().map(Peer::told).chain(stage.defaulted_models()).collect(),
+        by_default: by_default.iter().map(Peer::told).chain(stage.defaulted_models()).chain(searched(inputs, &steps)).collect(),
         unused: stage.unused(),
+        steps,
         virtual_ms,
         wall_us,
     };
     Ok((effects, unknown))
+}
+
+/// Whether the default search answered.
+fn searched(inputs: &Inputs, steps: &[Step]) -> Option<String> {
+    let by_default = inputs.mocks.search.is_none() && steps.iter().any(|step| step.op.starts_with("search."));
+    by_default.then(|| "search".to_owned())
 }
 
 /// The context of a turn's root, whose messages are heard.
@@ -172,13 +193,18 @@ fn context(options: &RunOptions, inputs: &Inputs, stage: &Stage, told: &Told) ->
     let tree = TurnTree::of(OutputStream::new(stage.drivers.tracer.clone(), Some(listener)), person);
     let root = RootSession::new(RootId::default());
     let session = Session::new(inputs.ctx.chat_id.as_deref().unwrap_or("default"));
-    let agent = inputs.ctx.assistant_id.clone().unwrap_or_else(|| name_of(&options.script));
+    let agent = agent(options, inputs);
     let mut cx = CallContext::new(Scope::new("hook"), root, session, tree, CancellationToken::new());
     cx.metadata = metadata;
     cx.delegation = vec![AgentId::new(&agent)];
     cx.agent = Some(AgentId::new(agent));
     fill(&cx, inputs, stage.clock.now());
     cx
+}
+
+/// The agent whose hook it is.
+fn agent(options: &RunOptions, inputs: &Inputs) -> String {
+    inputs.ctx.assistant_id.clone().unwrap_or_else(|| name_of(&options.script))
 }
 
 /// `index` is the name of every script of an assistant's folder; then the folder has the name.

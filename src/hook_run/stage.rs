@@ -13,18 +13,21 @@ use greenroom_boundary::egress::DenyAll;
 use greenroom_boundary::isolate::HandOff;
 use greenroom_boundary::llm::{LlmCapabilities, LlmError, LlmRequest, LlmStream};
 use greenroom_boundary::mcp::ServerAddress;
+use greenroom_boundary::workspace::WorkspaceSpec;
 use greenroom_boundary::{
-    AgentId, CancellationToken, Clock, ConnectorName, Credentials, Drivers, IsolateDriver, Llm, McpConnector, ServerName,
-    Tracer,
+    AgentId, CancellationToken, CliRunner, Clock, ConnectorName, Credentials, Drivers, IsolateDriver, Llm, McpConnector,
+    Search, ServerName, Tracer,
 };
 use greenroom_harness::trace::TraceLog;
-use greenroom_mocks::cli::DenyCli;
+use greenroom_mocks::cli::{DenyCli, ScriptedCli};
 use greenroom_mocks::llm::{LlmReply, LlmScript, LlmTurn, LlmWhen, ScriptedLlm};
 use greenroom_mocks::mcp::{McpSwitch, ScriptedMcp};
+use greenroom_mocks::search::ScriptedSearch;
+use greenroom_mocks::workspace::MemoryWorkspaces;
 use greenroom_mocks::{SeededEntropy, VirtualClock};
 
-use super::defaults::{EchoServer, Peer};
-use super::inputs::MocksInput;
+use super::defaults::{EchoSearch, EchoServer, Peer};
+use super::inputs::{CtxInput, MocksInput};
 use crate::config::{AgentConfig, HostConfig, ServerConfig, ServerKind};
 use crate::host::{Host, NativeFactory};
 use crate::router::Server;
@@ -49,10 +52,26 @@ pub(super) struct Stage {
 /// What the stage is made of.
 pub(super) struct Plan<'a> {
     pub(super) mocks: &'a MocksInput,
+    pub(super) ctx: &'a CtxInput,
+    /// The agent whose hook it is.
+    pub(super) agent: &'a str,
     pub(super) engine: &'a Arc<dyn IsolateDriver>,
     pub(super) seed: u64,
     /// Peers that answer by default.
     pub(super) by_default: &'a BTreeSet<Peer>,
+}
+
+impl Plan<'_> {
+    /// Whether the hook has a workspace or a computer, which only an agent of the config has.
+    fn has_place(&self) -> bool {
+        self.ctx.workspace.is_some() || self.mocks.cli.is_some()
+    }
+
+    /// Whether the hook's agent and a server would have one name.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        let server = Peer::Server(self.agent.to_owned());
+        self.has_place() && (self.mocks.mcp.contains_key(self.agent) || self.by_default.contains(&server))
+    }
 }
 
 impl Stage {
@@ -69,15 +88,36 @@ impl Stage {
             scripts.push((format!("mcp.{name}"), Box::new(move || unused.unused())));
             servers.insert(ServerName::new(name), Arc::new(server));
         }
+        let search: Arc<dyn Search> = match &plan.mocks.search {
+            Some(script) => {
+                let search = ScriptedSearch::new(script.clone(), driver.clone());
+                let unused = search.clone();
+                scripts.push(("search".to_owned(), Box::new(move || unused.unused())));
+                Arc::new(search)
+            }
+            None => Arc::new(EchoSearch),
+        };
+        let cli: Arc<dyn CliRunner> = match &plan.mocks.cli {
+            Some(script) => {
+                let runner = ScriptedCli::new(script.clone(), driver.clone());
+                let unused = runner.clone();
+                scripts.push(("cli".to_owned(), Box::new(move || unused.unused())));
+                Arc::new(runner)
+            }
+            None => Arc::new(DenyCli),
+        };
+        let workspaces = Arc::new(MemoryWorkspaces::new(driver.clone()));
         let drivers = Drivers {
             llm: models.clone(),
             mcp: Arc::new(McpSwitch::new(servers)),
-            cli: Arc::new(DenyCli),
+            cli,
             isolate: plan.engine.clone(),
             tracer: Tracer::new(driver.clone(), Arc::new(TraceLog::new(EVENTS))),
             clock: driver,
             entropy: Arc::new(entropy.derive("host")),
             egress: Arc::new(DenyAll),
+            search,
+            workspaces,
             audit: Arc::new(DenyAudit),
             credentials: Credentials::default(),
         };
@@ -117,6 +157,11 @@ fn config(plan: &Plan<'_>) -> HostConfig {
     for name in plan.mocks.agents.keys().chain(asked) {
         let connector = Some(ConnectorName::new(connector_of(name)));
         config.agents.insert(AgentId::new(name), AgentConfig { connector, chat: true, ..AgentConfig::default() });
+    }
+    if plan.has_place() {
+        let own = config.agents.entry(AgentId::new(plan.agent)).or_default();
+        own.workspace = plan.ctx.workspace.clone().map(WorkspaceSpec::Files);
+        own.computer = plan.mocks.cli.is_some();
     }
     config
 }

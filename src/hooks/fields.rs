@@ -40,6 +40,10 @@ impl Subject for Fields {
         self.value.clone()
     }
 
+    fn knows(&self, field: &str) -> bool {
+        self.value.get(field).is_some() || self.open.contains(&field)
+    }
+
     fn asked_for(&self, _: Side, answer: &Map<String, Value>) -> Result<Option<Self>, String> {
         let new = self.with(answer);
         if new.is_same(self) { Ok(None) } else { new.checked().map(Some) }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::binding::Side;
+use super::result;
 use super::subject::{Subject, keep_digits};
 
 /// A JSON-RPC message as hooks see it.
@@ -50,6 +51,19 @@ impl Message {
             _ => Some(&self.params),
         };
         about.and_then(|about| ["name", "uri"].iter().find_map(|key| about.get(key)?.as_str())).unwrap_or_default()
+    }
+
+    /// Whether an answer speaks of a message, and of this one's method.
+    fn is_about_this(&self, answer: &Map<String, Value>) -> Result<(), String> {
+        match answer.get("message") {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::Object(message)) => match message.get("method") {
+                None => Ok(()),
+                Some(method) if *method == *self.method => Ok(()),
+                Some(_) => Err(format!("a hook cannot change the method of a message, {}", self.method)),
+            },
+            Some(_) => Err("`message` must be an object".to_owned()),
+        }
     }
 
     /// Whether it is still a message of its method.
@@ -96,6 +110,14 @@ impl Subject for Message {
         Value::Object(fields)
     }
 
+    fn knows(&self, field: &str) -> bool {
+        field == "message"
+    }
+
+    fn check_types(&self, answer: &Map<String, Value>) -> Result<(), String> {
+        self.is_about_this(answer)
+    }
+
     fn asked_for(&self, side: Side, answer: &Map<String, Value>) -> Result<Option<Self>, String> {
         match (answer.get("mutated"), answer.get("message")) {
             (None, _) => Ok(None),
@@ -128,6 +150,9 @@ impl Subject for Message {
             }
         }
         message.check()?;
+        if message.result != self.result || message.error != self.error {
+            result::check(&message.method, message.result.as_ref(), message.error.as_ref())?;
+        }
         Ok(message)
     }
 

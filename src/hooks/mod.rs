@@ -14,6 +14,7 @@ mod key;
 mod message;
 mod method;
 mod record;
+mod result;
 mod subject;
 mod table;
 

@@ -39,6 +39,15 @@ pub(crate) trait Subject: Clone + Send + Sync {
     /// What a hook of nanobot's form gets.
     fn question(&self) -> Value;
 
+    /// Whether an answer of nanobot's form may have this field beside `accept`, `mutated` and `reason`.
+    fn knows(&self, field: &str) -> bool;
+
+    /// What is wrong with the types of an accepting answer's own fields.
+    fn check_types(&self, answer: &Map<String, Value>) -> Result<(), String> {
+        let _ = answer;
+        Ok(())
+    }
+
     /// The value that an accepting answer of nanobot's form asks for: `Ok(None)` is no change, an error no answer. An answer
     /// that says `mutated: false` does not come here.
     fn asked_for(&self, side: Side, answer: &Map<String, Value>) -> Result<Option<Self>, String>;
@@ -49,6 +58,9 @@ pub(crate) trait Subject: Clone + Send + Sync {
     /// Whether nothing changed.
     fn is_same(&self, other: &Self) -> bool;
 }
+
+/// The fields of every answer of nanobot's form.
+const ENVELOPE: [&str; 3] = ["accept", "mutated", "reason"];
 
 /// Reads the value that a hook returned; `None` means that it returned nothing.
 pub(super) fn read<S: Subject>(form: HookForm, side: Side, current: &S, value: Option<Value>) -> Answer<S> {
@@ -73,9 +85,19 @@ fn read_envelope<S: Subject>(may_mutate: bool, side: Side, current: &S, answer: 
     match answer.get("accept") {
         Some(Value::Bool(true)) => {}
         Some(Value::Bool(false)) => return Answer::Reject { reason: reason_of(answer).unwrap_or_default() },
-        None if may_mutate => {}
+        // A misspelt `accept` must not pass for consent.
+        None if may_mutate => match answer.keys().find(|field| !ENVELOPE.contains(&field.as_str()) && !current.knows(field)) {
+            None => {}
+            Some(field) => return malformed(&format!("it has no `accept`, and a field that hooks do not answer: {field:?}")),
+        },
         None => return malformed("a validator (`!mutate:`) must return `accept`"),
         Some(_) => return malformed("`accept` must be a boolean"),
+    }
+    if answer.get("reason").is_some_and(|reason| !reason.is_string() && !reason.is_null()) {
+        return malformed("`reason` must be text");
+    }
+    if let Err(problem) = current.check_types(answer) {
+        return malformed(&problem);
     }
     match answer.get("mutated") {
         Some(Value::Bool(false)) => return Answer::Pass,

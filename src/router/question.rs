@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
+use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{AgentId, Scope, ServerName};
 use greenroom_wire::has_doubled_keys;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
 use super::call::{rpc_error, unreadable};
-use super::{CallContext, CallError, Output, RawParams, Router};
+use super::{CallContext, CallError, Output, RawParams, Router, readable};
 use crate::agents::{SAMPLE, Session, TurnTree};
 use crate::config::ServerKind;
 use crate::context::OutputStream;
@@ -137,10 +138,24 @@ impl Router {
         }
     }
 
-    /// Tells all connected servers of a session something.
-    pub(crate) fn tell(&self, root: &RootSession, method: &str, params: Option<&RawValue>) {
-        for (_, server) in self.connected(root) {
-            server.tell(method, params);
+    /// Tells all connected servers of a session something, past the hooks of each.
+    pub(crate) async fn tell(&self, root: &Arc<RootSession>, method: &str, params: Option<&RawValue>) {
+        for (name, server) in self.connected(root) {
+            if !self.looks_at(&name, method) {
+                server.tell(method, params);
+                continue;
+            }
+            let value = params.and_then(|raw| readable(&raw.to_owned())).map(|(value, _)| value).unwrap_or_default();
+            match self.news(root, &name, Message::request(method.to_owned(), value.clone())).await {
+                Ok(message) if message.params == value => server.tell(method, params),
+                Ok(message) => server.tell(method, to_raw_value(&message.params).ok().as_deref()),
+                Err(failure) => {
+                    let body = json!({"notification": method, "code": failure.code, "message": failure.message});
+                    let (boundary, method) = (format!("mcp.{name}"), "notification_withheld".to_owned());
+                    let event = EventKind::Warning { boundary, method, body };
+                    self.drivers.tracer.emit(&Scope::new(name.as_str()), None, event);
+                }
+            }
         }
     }
 

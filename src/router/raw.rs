@@ -79,3 +79,21 @@ impl Serialize for Written<'_> {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+
+    use super::*;
+
+    #[test]
+    fn what_readers_understand_in_two_ways_is_written_anew() {
+        let text = r#"{"name":"buy","arguments":{"x":"SECRET","x":"ok"},"n":[1.0,1e2]}"#;
+        let raw = RawParams::read(&RawJson::from(serde_json::value::RawValue::from_string(text.to_owned()).unwrap())).unwrap();
+        let value: Value = serde_json::from_str(text).unwrap();
+        let written = |raw: &RawParams| to_raw_value(&Written { value: &value, raw: Some(raw) }).unwrap().get().to_owned();
+        assert_eq!(written(&raw), text, "without a judge the bytes are the caller's own");
+        let judged = raw.unambiguous();
+        assert_eq!(written(&judged), r#"{"name":"buy","arguments":{"x":"ok"},"n":[1.0,1e2]}"#);
+    }
+}

@@ -67,9 +67,15 @@ impl News {
         if LISTS.contains(&method) {
             return publishes(core, &self.server, method);
         }
+        // Field by field: a number that nobody can hold must not hide the others.
         let field = |name: &str| {
-            let params: Map<String, Value> = serde_json::from_str(params?.get()).ok()?;
-            params.get(name).cloned()
+            let fields = RawParams::read(&params?.to_owned())?;
+            fields
+                .into_fields()
+                .filter(|(key, _)| key == name)
+                .last()
+                .and_then(|(_, raw)| readable(&raw))
+                .map(|(value, _)| value)
         };
         match method {
             "notifications/message" => match (self.root.log_level(), field("level")) {

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken rig should fail the test at once")]
 
 mod checks;
+mod engines;
 mod hook_run;
 mod http;
 mod mock;

@@ -1,10 +1,17 @@
-//! The egress policy: what rules allow, and what only a rule that names it allows.
+//! The egress policy: what rules allow, and what only a rule that names it allows; the requests of scripts that go out through it.
 
-use greenroom::drivers::{EgressPolicy, EgressRule};
+use std::sync::Arc;
+
+use greenroom::drivers::{EgressPolicy, EgressRule, HttpEgress, SystemClock};
 use greenroom_boundary::Egress;
 use greenroom_boundary::conformance;
-use greenroom_boundary::egress::Destination;
+use greenroom_boundary::egress::{Destination, HttpRequest};
+use greenroom_mocks::VirtualClock;
+use greenroom_mocks::egress::ScriptedEgress;
+use serde_json::json;
 use test_case::test_case;
+use wiremock::matchers::{body_string, headers, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
 
 fn to(host: &str, port: u16) -> Destination {
     Destination { host: host.to_owned(), port, purpose: "llm.main".to_owned() }
@@ -14,6 +21,69 @@ fn to(host: &str, port: u16) -> Destination {
 fn the_policy_refuses_as_a_driver_should() {
     conformance::egress::all(&EgressPolicy::parse(["*"]).unwrap(), &to("127.0.0.1", 8080));
     conformance::egress::all(&EgressPolicy::default(), &to("api.example.com", 443));
+}
+
+#[test]
+fn what_makes_requests_refuses_as_a_driver_should() {
+    conformance::egress::all(&over_http(&["*"]), &to("127.0.0.1", 8080));
+    let clock = Arc::new(VirtualClock::new(greenroom_boundary::clock::UnixNanos(0), 0));
+    let script = serde_json::from_value(json!([{ "when": { "url": "https://api.example.com/" } }])).unwrap();
+    conformance::egress::all(&ScriptedEgress::new(script, clock), &to("other.example.com", 443));
+}
+
+fn over_http(rules: &[&str]) -> HttpEgress {
+    HttpEgress::new(EgressPolicy::parse(rules.iter().copied()).unwrap(), Arc::new(SystemClock::new())).unwrap()
+}
+
+fn get(server: &MockServer, at: &str) -> HttpRequest {
+    HttpRequest {
+        method: "GET".to_owned(),
+        url: format!("{}{at}", server.uri()),
+        headers: vec![("x-two".to_owned(), "a".to_owned()), ("x-two".to_owned(), "b".to_owned())],
+        body: "hello".into(),
+        destination: to("127.0.0.1", server.address().port()),
+        body_limit_bytes: 1_000,
+    }
+}
+
+#[tokio::test]
+async fn an_exchange_is_whole_and_follows_nothing() {
+    let server = MockServer::start().await;
+    let asked = Mock::given(method("GET")).and(path("/a")).and(headers("x-two", vec!["a", "b"])).and(body_string("hello"));
+    let answer = ResponseTemplate::new(302)
+        .insert_header("location", "/b")
+        .append_header("set-cookie", "a=1")
+        .append_header("set-cookie", "b=2");
+    asked.respond_with(answer.set_body_bytes([0, 255])).expect(1).mount(&server).await;
+    let answer = over_http(&["127.0.0.1"]).fetch(get(&server, "/a")).await.unwrap();
+    let cookies: Vec<&str> =
+        answer.headers.iter().filter(|(name, _)| name == "set-cookie").map(|(_, value)| value.as_str()).collect();
+    assert_eq!(
+        (answer.status, answer.status_text.as_str(), &*answer.body, cookies),
+        (302, "Found", &[0, 255][..], vec!["a=1", "b=2"])
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_fails_says_how() {
+    let server = MockServer::start().await;
+    Mock::given(path("/long")).respond_with(ResponseTemplate::new(200).set_body_bytes(vec![0; 1_001])).mount(&server).await;
+    let egress = over_http(&["127.0.0.1"]);
+    let code = async |request| egress.fetch(request).await.map_err(|error| error.code());
+    assert_eq!(code(get(&server, "/long")).await, Err("FETCH_BODY_LIMIT"));
+    assert_eq!(code(HttpRequest { method: "a b".to_owned(), ..get(&server, "/") }).await, Err("FETCH_REQUEST"));
+    // Nobody listens on the port of a service that has died out.
+    let nobody = HttpRequest { url: "http://127.0.0.1:1/".to_owned(), destination: to("127.0.0.1", 1), ..get(&server, "/") };
+    assert_eq!(code(nobody).await, Err("FETCH_UNREACHABLE"));
+    assert_eq!(server.received_requests().await.map(|all| all.len()), Some(1));
+}
+
+#[tokio::test]
+async fn a_refused_request_reaches_nobody() {
+    let server = MockServer::start().await;
+    let answer = over_http(&["*"]).fetch(get(&server, "/")).await;
+    assert_eq!(answer.map_err(|error| error.code()), Err("EGRESS_DENIED"));
+    assert_eq!(server.received_requests().await.map(|all| all.len()), Some(0));
 }
 
 #[test_case(&["api.example.com"], "api.example.com", 443; "a name on any port")]

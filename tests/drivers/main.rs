@@ -14,4 +14,6 @@ mod mcp;
 mod mcp_http;
 mod processes;
 mod providers;
+mod search;
 mod system;
+mod workspace;

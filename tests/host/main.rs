@@ -11,6 +11,7 @@ mod delegation;
 mod front;
 mod hook_key;
 mod host_hooks;
+mod judged;
 mod laws;
 mod lists;
 mod memory;

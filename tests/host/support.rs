@@ -216,6 +216,8 @@ impl Set {
             clock: shared.clone(),
             entropy: Arc::new(entropy),
             egress: Arc::new(DenyAll),
+            search: Arc::new(greenroom_boundary::search::DenySearch),
+            workspaces: Arc::new(greenroom_mocks::workspace::MemoryWorkspaces::new(shared.clone())),
             audit: Arc::new(audit.clone()),
             tracer: Tracer::new(shared, Arc::new(log.clone())),
             credentials: Credentials::default(),

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::{AuditSink, CliRunner, Clock, Credentials, Egress, Entropy, IsolateDriver, Llm, McpConnector, Tracer};
+use crate::{
+    AuditSink, CliRunner, Clock, Credentials, Egress, Entropy, IsolateDriver, Llm, McpConnector, Search, Tracer, Workspaces,
+};
 
 /// One driver per boundary. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -24,6 +26,10 @@ pub struct Drivers {
     pub entropy: Arc<dyn Entropy>,
     /// Policy on outgoing connections.
     pub egress: Arc<dyn Egress>,
+    /// Search on the web, in knowledge bases and in tables.
+    pub search: Arc<dyn Search>,
+    /// The folders that agents work in.
+    pub workspaces: Arc<dyn Workspaces>,
     /// Where the audit stream goes.
     pub audit: Arc<dyn AuditSink>,
     /// Where the host's events go.

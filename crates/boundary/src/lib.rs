@@ -14,6 +14,8 @@
 //! | entropy | [`Entropy`] | [`entropy`] |
 //! | egress | [`Egress`] | [`egress`] |
 //! | audit sink | [`AuditSink`] | [`audit`] |
+//! | search | [`Search`] | [`search`] |
+//! | workspace | [`Workspace`] | [`workspace`] |
 //!
 //! The [`trace`] module is the one vocabulary of events; host, recorder, replayer, expectations and reporters speak it.
 
@@ -31,9 +33,11 @@ pub mod isolate;
 pub mod llm;
 pub mod mcp;
 pub mod script;
+pub mod search;
 pub mod secrets;
 pub mod trace;
 pub mod web;
+pub mod workspace;
 
 pub use audit::AuditSink;
 pub use cli::CliRunner;
@@ -45,9 +49,11 @@ pub use ids::{AgentId, ConnectorName, Scope, ServerName, SpanId, ToolName};
 pub use isolate::IsolateDriver;
 pub use llm::Llm;
 pub use mcp::McpConnector;
+pub use search::Search;
 pub use secrets::Credentials;
 pub use tokio_util::sync::CancellationToken;
 pub use trace::Tracer;
+pub use workspace::{Workspace, Workspaces};
 
 /// JSON text kept as it was written; the currency of the script bridge and of the wire.
 pub type RawJson = Box<serde_json::value::RawValue>;

@@ -126,7 +126,7 @@ pub enum DelegateVia {
 }
 
 /// What can happen. `boundary` is `llm.NAME`, `mcp.NAME`, `cli.NAME`, `agent.NAME`, `server.NAME` (built in), `client.NAME`, `hook`,
-/// `isolate`, `clock` or `host`.
+/// `isolate`, `egress` (what scripts fetch), `clock` or `host`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {

@@ -146,8 +146,8 @@
       this.#change('search', value);
       refill(this.#params, this.#parts.search);
     }
-    toString() { return this.href; }
-    toJSON() { return this.href; }
+    toString() { return this.#parts.href; }
+    toJSON() { return this.#parts.href; }
     static canParse(address, base) { return resolved(address, base) !== null; }
     static parse(address, base) {
       const parts = resolved(address, base);

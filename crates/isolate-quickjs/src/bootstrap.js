@@ -40,21 +40,67 @@
 
   // Time and chance come from the host; code does not come from text.
   Math.random = () => native.random();
-  const DateIntrinsic = Date, dateText = Date.prototype.toString;
+  const DateIntrinsic = Date;
   DateIntrinsic.now = () => native.now();
+  // Local time is UTC, whatever the machine's zone is.
+  const dates = Date.prototype, { UTC, parse: parseDate } = Date;
+  const { getTime, toUTCString, getUTCFullYear: fullYear, getUTCMonth: month, getUTCDate: day, getUTCHours: hours } = dates;
+  const { getUTCMinutes: minutes, getUTCSeconds: seconds } = dates;
+  const local = (name, method) => defineProperty(dates, name, { __proto__: null, value: method, writable: true, configurable: true });
+  const own = { getFullYear: dates.getFullYear, getMonth: dates.getMonth, getDate: dates.getDate, getHours: dates.getHours,
+    getMinutes: dates.getMinutes, getSeconds: dates.getSeconds, getMilliseconds: dates.getMilliseconds };
+  for (const part of ["FullYear", "Month", "Date", "Hours", "Minutes", "Seconds", "Milliseconds"]) {
+    local(`get${part}`, dates[`getUTC${part}`]);
+    local(`set${part}`, dates[`setUTC${part}`]);
+  }
+  local("getDay", dates.getUTCDay);
+  local("getTimezoneOffset", { getTimezoneOffset() { return apply(getTime, this, []) * 0; } }.getTimezoneOffset);
+  // `Wed, 01 Jul 2026 12:30:00 GMT` in other orders.
+  const words = /^(\w+), (\d+) (\w+) (-?\d+) (.*) GMT$/, ordered = (pattern) => function () {
+    return apply(getTime, this, []) === apply(getTime, this, []) ? apply(replace, apply(toUTCString, this, []), [words, pattern]) : "Invalid Date";
+  };
+  const { replace } = String.prototype, { test } = RegExp.prototype;
+  local("toString", ordered("$1 $3 $2 $4 $5 GMT+0000 (Coordinated Universal Time)"));
+  local("toDateString", ordered("$1 $3 $2 $4"));
+  local("toTimeString", ordered("$5 GMT+0000 (Coordinated Universal Time)"));
+  const two = (number) => (number < 10 ? `0${number}` : `${number}`);
+  const shownDate = (date) => `${two(apply(month, date, []) + 1)}/${two(apply(day, date, []))}/${apply(fullYear, date, [])}`;
+  const shownTime = (date) => {
+    const hour = apply(hours, date, []);
+    return `${two(hour % 12 || 12)}:${two(apply(minutes, date, []))}:${two(apply(seconds, date, []))} ${hour < 12 ? "AM" : "PM"}`;
+  };
+  const shown = (write) => function () { return apply(getTime, this, []) * 0 === 0 ? write(this) : "Invalid Date"; };
+  local("toLocaleDateString", shown(shownDate));
+  local("toLocaleTimeString", shown(shownTime));
+  local("toLocaleString", shown((date) => `${shownDate(date)}, ${shownTime(date)}`));
+  const dateText = dates.toString;
+  /** Text without a zone means local time, but for a date alone in ISO form. */
+  const hasZone = /(?:Z|UTC?|GMT|[+-]\d\d:?\d\d)(?:\s*\(.*\))?\s*$/i, isDay = /^[+-]?\d{4,6}(?:-\d\d){0,2}$/;
+  const fromText = (text) => {
+    const time = parseDate(text);
+    if (apply(test, isDay, [text]) || apply(test, hasZone, [text])) return time;
+    const date = new DateIntrinsic(time), part = (name) => apply(own[name], date, []);
+    return UTC(part("getFullYear"), part("getMonth"), part("getDate"), part("getHours"), part("getMinutes"), part("getSeconds"), part("getMilliseconds"));
+  };
+  DateIntrinsic.parse = (text) => fromText(`${text}`);
+  const dateArguments = (args) => {
+    if (args.length === 0) return [native.now()];
+    if (args.length > 1) return [apply(UTC, DateIntrinsic, args)];
+    return typeof args[0] === "string" ? [fromText(args[0])] : args;
+  };
   globalThis.Date = new Proxy(DateIntrinsic, {
     __proto__: null,
-    construct: (target, args, newTarget) => construct(target, args.length ? args : [native.now()], newTarget),
+    construct: (target, args, newTarget) => construct(target, dateArguments(args), newTarget),
     apply: () => apply(dateText, construct(DateIntrinsic, [native.now()]), []),
   });
   DateIntrinsic.prototype.constructor = globalThis.Date;
-  const fromText = function Function() { throw new EvalError("code from text is switched off"); };
+  const codeFromText = function Function() { throw new EvalError("code from text is switched off"); };
   for (const kind of [function () {}, async function () {}, function* () {}, async function* () {}]) {
     const prototype = getPrototypeOf(kind);
-    defineProperty(prototype, "constructor", { __proto__: null, value: fromText, writable: true, configurable: true });
+    defineProperty(prototype, "constructor", { __proto__: null, value: codeFromText, writable: true, configurable: true });
   }
-  fromText.prototype = Function.prototype;
-  globalThis.Function = fromText;
+  codeFromText.prototype = Function.prototype;
+  globalThis.Function = codeFromText;
   for (const name of ["eval", "performance", "InternalError", "gc", "navigator"]) delete globalThis[name];
 
   const consoleText = (value) => {

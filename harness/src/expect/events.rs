@@ -176,6 +176,7 @@ pub(super) fn phases_of(boundary: &str) -> &'static [Phase] {
         "client" => &[Request, Response, Notification, Warning],
         "host" => &[Stimulus, StimulusEnd, Delegate, Output, Warning, Notification, Request, Response, Hook],
         "hook" => &[Hook, Fault, Warning],
+        "egress" => &[Request, Response],
         "isolate" => &[Console, Request, Response, Fault, Warning],
         "clock" => &[Fault, Warning],
         _ => &[Request, Response, Chunk, Notification, Hook, Warning, Stimulus, StimulusEnd, Delegate, Output, Console, Fault],

@@ -13,7 +13,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript};
+use super::scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript, SearchScript};
 use super::{True, glob};
 
 /// The drivers of a scenario.
@@ -33,6 +33,8 @@ pub struct DriversSpec {
     pub mcp: BTreeMap<String, McpDriver>,
     /// `cli.NAME`.
     pub cli: BTreeMap<String, CliDriver>,
+    /// `search`: on the web, in knowledge bases and in tables; denied if it is not listed.
+    pub search: Option<SearchDriver>,
     /// `client.NAME`: outside clients, who speak to the host in steps of `run`.
     pub client: BTreeMap<String, ClientScript>,
 }
@@ -146,6 +148,16 @@ impl Default for IsolateDriver {
     fn default() -> Self {
         Self::Builtin(NoOptions {})
     }
+}
+
+/// Behind search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchDriver {
+    /// Follows a script in the scenario.
+    Script(SearchScript),
+    /// Refuses every search.
+    Deny(True),
 }
 
 macro_rules! boundary_driver {
@@ -306,7 +318,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-const KEYS: &str = "`clock`, `ids`, `egress`, `isolate`, `llm.NAME`, `mcp.NAME`, `cli.NAME` or `client.NAME`";
+const KEYS: &str = "`clock`, `ids`, `egress`, `isolate`, `search`, `llm.NAME`, `mcp.NAME`, `cli.NAME` or `client.NAME`";
 
 impl<'de> Deserialize<'de> for DriversSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -327,6 +339,7 @@ impl<'de> Deserialize<'de> for DriversSpec {
                         None if key == "ids" => drivers.ids = map.next_value()?,
                         None if key == "egress" => drivers.egress = map.next_value()?,
                         None if key == "isolate" => drivers.isolate = map.next_value()?,
+                        None if key == "search" => drivers.search = Some(map.next_value()?),
                         Some(("llm", name)) => drop(drivers.llm.insert(name.to_owned(), map.next_value()?)),
                         Some(("mcp", name)) => drop(drivers.mcp.insert(name.to_owned(), map.next_value()?)),
                         Some(("cli", name)) => drop(drivers.cli.insert(name.to_owned(), map.next_value()?)),
@@ -349,6 +362,9 @@ impl Serialize for DriversSpec {
         map.serialize_entry("ids", &self.ids)?;
         map.serialize_entry("egress", &self.egress)?;
         map.serialize_entry("isolate", &self.isolate)?;
+        if let Some(search) = &self.search {
+            map.serialize_entry("search", search)?;
+        }
         for (name, driver) in &self.llm {
             map.serialize_entry(&format!("llm.{name}"), driver)?;
         }
@@ -379,6 +395,7 @@ impl JsonSchema for DriversSpec {
                 "ids": generator.subschema_for::<IdsDriver>(),
                 "egress": generator.subschema_for::<EgressDriver>(),
                 "isolate": generator.subschema_for::<IsolateDriver>(),
+                "search": generator.subschema_for::<SearchDriver>(),
             },
             "patternProperties": {
                 "^llm\\.[A-Za-z0-9_*-]+$": generator.subschema_for::<LlmDriver>(),

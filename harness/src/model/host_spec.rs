@@ -53,6 +53,12 @@ pub struct AssistantSpec {
     /// The same, written in place (TypeScript).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_inline: Option<String>,
+    /// Files of `ctx.workspace` at the start, by their paths; in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<BTreeMap<String, String>>,
+    /// Whether it has `ctx.computer`, whose commands go to `cli.NAME` in `drivers`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub computer: bool,
     /// Model parameters: `temperature`, `max_tokens`, …
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,

@@ -17,7 +17,7 @@ mod steps;
 pub use address::{Phase, Where};
 pub use drivers::{
     CliDriver, ClockDriver, DriversSpec, EgressDriver, IdsDriver, IsolateDriver, Live, LlmDriver, McpDriver, NoOptions, OnMiss,
-    Record, Replay, Unused, VirtualClockSpec,
+    Record, Replay, SearchDriver, Unused, VirtualClockSpec,
 };
 pub use expect::{Budget, Check, CountBound, CountCheck, Expectation, HooksCheck, ReplyCheck, TimeBound, TraceMode};
 pub use faults::{Fault, FaultAction, FaultError};
@@ -28,7 +28,7 @@ pub use invariants::Invariant;
 pub use located::Located;
 pub use names::{BoundaryGlob, Format1, NameError, ScenarioId, Tag, True, glob};
 pub use scenario::{KnownFailing, Limits, Scenario, schema};
-pub use scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript};
+pub use scripts::{CliScript, ClientScript, EgressScript, IsolateScript, LlmScript, McpScript, SearchScript};
 pub use steps::{Call, Send, Step, Tell};
 
 /// Checks that exactly one of the named parts is given.

@@ -78,9 +78,9 @@ fn starts_and_goes_on(text: &str, more: &str) -> bool {
 /// Whether a text is a boundary name, `*` included.
 fn is_boundary(text: &str) -> bool {
     match text.split_once('.') {
-        None => matches!(text, "clock" | "isolate" | "hook" | "host" | "*"),
+        None => matches!(text, "clock" | "isolate" | "egress" | "hook" | "host" | "*"),
         Some((kind, name)) => {
-            matches!(kind, "llm" | "mcp" | "cli" | "agent" | "server" | "client")
+            matches!(kind, "llm" | "mcp" | "cli" | "agent" | "server" | "client" | "search")
                 && !name.is_empty()
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.*-".contains(c))
         }
@@ -109,8 +109,8 @@ checked_text!(
     /// A boundary, or several: `mcp.weather`, `llm.*`, `host`.
     BoundaryGlob,
     "boundary",
-    "^(clock|isolate|hook|host|\\*|(llm|mcp|cli|agent|server|client)\\.[A-Za-z0-9_.*-]+)$",
-    "`llm.NAME`, `mcp.NAME`, `cli.NAME`, `agent.NAME`, `server.NAME`, `client.NAME`, `hook`, `isolate`, `clock` or `host`; `*` stands for any part of a name.",
+    "^(clock|isolate|egress|hook|host|\\*|(llm|mcp|cli|agent|server|client|search)\\.[A-Za-z0-9_.*-]+)$",
+    "`llm.NAME`, `mcp.NAME`, `cli.NAME`, `agent.NAME`, `server.NAME`, `client.NAME`, `search.web`, `hook`, `isolate`, `egress`, `clock` or `host`; `*` stands for any part of a name.",
     is_boundary
 );
 

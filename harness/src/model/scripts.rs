@@ -8,3 +8,4 @@ pub use greenroom_mocks::egress::EgressScript;
 pub use greenroom_mocks::isolate::IsolateScript;
 pub use greenroom_mocks::llm::LlmScript;
 pub use greenroom_mocks::mcp::McpScript;
+pub use greenroom_mocks::search::SearchScript;

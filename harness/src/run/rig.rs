@@ -9,13 +9,18 @@ use std::sync::Arc;
 use greenroom_boundary::audit::DenyAudit;
 use greenroom_boundary::clock::{MonoNanos, UnixNanos};
 use greenroom_boundary::egress::DenyAll;
-use greenroom_boundary::{BoxFuture, CliRunner, Clock, Credentials, Drivers, Egress, Entropy, Llm, McpConnector, Tracer};
+use greenroom_boundary::search::DenySearch;
+use greenroom_boundary::{
+    BoxFuture, CliRunner, Clock, Credentials, Drivers, Egress, Entropy, Llm, McpConnector, Search, Tracer,
+};
 use greenroom_mocks::cli::{DenyCli, ScriptedCli};
 use greenroom_mocks::client::{ClientScript, ScriptedClient};
 use greenroom_mocks::egress::ScriptedEgress;
 use greenroom_mocks::isolate::MockIsolate;
 use greenroom_mocks::llm::{DenyLlm, ScriptedLlm};
 use greenroom_mocks::mcp::{DenyMcp, ScriptedMcp};
+use greenroom_mocks::search::ScriptedSearch;
+use greenroom_mocks::workspace::MemoryWorkspaces;
 use greenroom_mocks::{SeededEntropy, VirtualClock};
 
 use super::egress::AllowList;
@@ -26,7 +31,9 @@ use super::tapes::{TapeWorld, Tapes};
 use super::{LiveDrivers, LiveError, LiveWorld, RunOptions};
 use crate::faults::{FaultPlan, FaultyLlm, FaultyMcp};
 use crate::live::{HoldingCli, HoldingLlm, HoldingMcp};
-use crate::model::{CliDriver, ClockDriver, EgressDriver, IdsDriver, IsolateDriver, Live, LlmDriver, McpDriver, Scenario};
+use crate::model::{
+    CliDriver, ClockDriver, EgressDriver, IdsDriver, IsolateDriver, Live, LlmDriver, McpDriver, Scenario, SearchDriver,
+};
 use crate::record::{RecordingCli, RecordingLlm, RecordingMcp};
 use crate::replay::Replay;
 use crate::trace::TraceLog;
@@ -197,6 +204,16 @@ pub(super) fn build(
             engine
         }
     };
+    let search: Arc<dyn Search> = match &scenario.drivers.search {
+        Some(SearchDriver::Script(script)) => {
+            let search = ScriptedSearch::new(script.clone(), driver.clone());
+            let unused = search.clone();
+            scripts.push(("search".to_owned(), Box::new(move || unused.unused())));
+            Arc::new(search)
+        }
+        None | Some(SearchDriver::Deny(_)) => Arc::new(DenySearch),
+    };
+    let workspaces = Arc::new(MemoryWorkspaces::new(driver.clone()));
     let credentials = credentials.clone();
     let world = LiveWorld { clock: driver.clone(), credentials: credentials.clone(), egress: egress.clone() };
     let recorder = seeded.derive("cassette");
@@ -230,6 +247,8 @@ pub(super) fn build(
             clock: driver,
             entropy,
             egress,
+            search,
+            workspaces,
             audit: Arc::new(DenyAudit),
             tracer,
             credentials,

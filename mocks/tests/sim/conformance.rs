@@ -1,14 +1,20 @@
 //! The simulated arms of the conformance suites.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use greenroom_boundary::clock::UnixNanos;
 use greenroom_boundary::conformance;
 use greenroom_boundary::conformance::llm::{Answer, CONNECTOR, LlmStage};
+use greenroom_boundary::conformance::search::{SearchStage, TEXTS};
 use greenroom_boundary::egress::{DenyAll, Destination};
-use greenroom_boundary::{Clock, Llm};
+use greenroom_boundary::search::SearchKind;
+use greenroom_boundary::workspace::{WorkspaceSpec, Workspaces as _};
+use greenroom_boundary::{AgentId, Clock, Llm, Search};
 use greenroom_mocks::llm::{LlmScript, ScriptedLlm};
+use greenroom_mocks::search::{ScriptedSearch, SearchScript};
+use greenroom_mocks::workspace::MemoryWorkspaces;
 use greenroom_mocks::{SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
 use test_case::test_case;
@@ -47,6 +53,57 @@ fn scripted_llm(chunking: &'static str) {
 struct Stage {
     clock: Arc<dyn Clock>,
     chunking: &'static str,
+}
+
+#[test_case(SearchKind::Web)]
+#[test_case(SearchKind::Kb)]
+#[test_case(SearchKind::Db)]
+fn scripted_search(kind: SearchKind) {
+    let clock = VirtualClock::new(UnixNanos(0), 0);
+    let runtime = clock.runtime().unwrap();
+    runtime.block_on(conformance::search::all(|| Searches { clock: Arc::new(clock.clone()), kind }));
+    assert_eq!(clock.pending_timers(), 0);
+}
+
+#[test]
+fn memory_workspace() {
+    let workspaces = MemoryWorkspaces::new(Arc::new(VirtualClock::new(UnixNanos(0), 0)));
+    let open = |agent: &str| workspaces.open(&AgentId::new(agent), &WorkspaceSpec::Files(BTreeMap::new())).unwrap();
+    conformance::workspace::all(&*open("desk"));
+    assert!(open("desk").stat("folder").is_ok(), "the same agent has the same files");
+    assert!(open("other").stat("folder").is_err());
+}
+
+struct Searches {
+    clock: Arc<dyn Clock>,
+    kind: SearchKind,
+}
+
+impl Searches {
+    fn of(&self, script: Value) -> Arc<dyn Search> {
+        let script: SearchScript = serde_json::from_value(script).unwrap();
+        Arc::new(ScriptedSearch::new(script, self.clock.clone()))
+    }
+}
+
+#[async_trait]
+impl SearchStage for Searches {
+    fn kind(&self) -> SearchKind {
+        self.kind
+    }
+
+    async fn knowing(&self) -> Arc<dyn Search> {
+        let texts = |word: &str| -> Vec<Value> {
+            let fits = TEXTS.iter().filter(|text| text.content.contains(word));
+            fits.map(|text| json!({ "title": text.title, "content": text.content })).collect()
+        };
+        let answer = |word: &str| json!({ "when": { "query": word }, "after": "10ms", "repeat": 2, "results": texts(word) });
+        self.of(json!([answer("harbour"), answer("ferry"), answer("volcano")]))
+    }
+
+    async fn lost(&self) -> Arc<dyn Search> {
+        self.of(json!([{ "error": "no route to the provider" }]))
+    }
 }
 
 #[async_trait]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::{AbortHandle, Aborted, abortable};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use greenroom_boundary::isolate::{
     CallValue, Callback, CallbackVerdict, ContextOps, HandOff, IsolateError, Limits, OpArgs, OpDecl, OpError, OpIndex, OpKind,
@@ -39,9 +40,14 @@ pub(super) struct Exchange<'a> {
     pub(super) hand_off: HandOff,
 }
 
+/// An operation under way; nothing comes of one that was dropped.
+type Running = BoxFuture<'static, (u64, Result<Outcome, Aborted>)>;
+
 /// Where it stands.
 struct Turn {
-    in_flight: FuturesUnordered<BoxFuture<'static, (u64, Outcome)>>,
+    in_flight: FuturesUnordered<Running>,
+    /// How to drop an operation.
+    handles: BTreeMap<u64, AbortHandle>,
     asked: mpsc::UnboundedSender<Asked>,
     asks: BTreeMap<u64, oneshot::Sender<CallbackVerdict>>,
     next_ask: u64,
@@ -74,6 +80,7 @@ impl Exchange<'_> {
         let (sender, mut asked) = mpsc::unbounded_channel();
         let mut turn = Turn {
             in_flight: FuturesUnordered::new(),
+            handles: BTreeMap::new(),
             asked: sender,
             asks: BTreeMap::new(),
             next_ask: 0,
@@ -94,7 +101,11 @@ impl Exchange<'_> {
                     () = cancel.cancelled() => Event::End(IsolateError::Cancelled),
                     () = &mut wall => Event::End(self.wall_limit()),
                     message = self.child.recv() => Event::Child(message),
-                    Some((id, outcome)) = turn.in_flight.next(), if parked => Event::Settled(id, outcome),
+                    Some((id, outcome)) = turn.in_flight.next(), if parked => {
+                        turn.handles.remove(&id);
+                        let Ok(outcome) = outcome else { continue };
+                        Event::Settled(id, outcome)
+                    }
                     Some(asked) = asked.recv(), if parked => Event::Asked(asked),
                 }
             };
@@ -155,7 +166,15 @@ impl Exchange<'_> {
                     return Some(Err(died("it asked for an operation that it does not have")));
                 }
                 let callback = callback.then(|| turn.asked.clone());
-                turn.in_flight.push(self.start(id, op, args, callback));
+                let (operation, handle) = self.start(id, op, args, callback);
+                turn.in_flight.push(operation);
+                turn.handles.insert(id, handle);
+                return None;
+            }
+            ToHost::Cancel { id } => {
+                if let Some(handle) = turn.handles.remove(&id) {
+                    handle.abort();
+                }
                 return None;
             }
             ToHost::Inline { op, args } => {
@@ -181,16 +200,10 @@ impl Exchange<'_> {
         self.table.get(op.0).filter(|decl| decl.kind == kind && !is_absent(decl.path))
     }
 
-    fn start(
-        &self,
-        id: u64,
-        op: OpIndex,
-        args: OpArgs,
-        asked: Option<mpsc::UnboundedSender<Asked>>,
-    ) -> BoxFuture<'static, (u64, Outcome)> {
+    fn start(&self, id: u64, op: OpIndex, args: OpArgs, asked: Option<mpsc::UnboundedSender<Asked>>) -> (Running, AbortHandle) {
         let callback = asked.map(|asked| Arc::new(PipedCallback { id, asked }) as Arc<dyn Callback>);
-        let operation = self.ops.start(op, args, callback);
-        Box::pin(async move { (id, operation.await.into()) })
+        let (operation, handle) = abortable(self.ops.start(op, args, callback));
+        (Box::pin(async move { (id, operation.await.map(Outcome::from)) }), handle)
     }
 }
 

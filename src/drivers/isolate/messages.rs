@@ -43,6 +43,8 @@ pub(super) enum ToHost {
     Console { level: String, text: String },
     /// Start this operation.
     Start { id: u64, op: OpIndex, args: OpArgs, callback: bool },
+    /// Drop this operation; nobody waits for it any more.
+    Cancel { id: u64 },
     /// A callback answered.
     Verdict { ask: u64, verdict: CallbackVerdict },
     /// The script computes no more until a message comes.

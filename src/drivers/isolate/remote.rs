@@ -109,6 +109,24 @@ impl RemoteOps {
     }
 }
 
+/// An operation that was started. Dropped before its end, it is dropped at the host too.
+struct Started {
+    link: Arc<Link>,
+    id: u64,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let left = {
+            let mut under_way = lock(&self.link.under_way);
+            (under_way.waiting.remove(&self.id), under_way.callbacks.remove(&self.id))
+        };
+        if left.0.is_some() {
+            self.link.send(&ToHost::Cancel { id: self.id });
+        }
+    }
+}
+
 impl ContextOps for RemoteOps {
     fn data(&self) -> RawJson {
         self.data.clone()
@@ -139,7 +157,9 @@ impl ContextOps for RemoteOps {
             id
         };
         self.link.send(&ToHost::Start { id, op, args, callback: has_callback });
+        let started = Started { link: Arc::clone(&self.link), id };
         Box::pin(async move {
+            let _started = started;
             match outcome.await {
                 Ok(outcome) => outcome.into(),
                 Err(_) => Err(OpError::new("ERR_RELEASED", "the call has ended")),

@@ -78,6 +78,8 @@ fn drivers(engine: &Arc<dyn IsolateDriver>) -> anyhow::Result<Drivers> {
     let servers = [(ServerName::new("shop"), in_memory)].into_iter().collect();
     Ok(Drivers {
         llm: Arc::new(DenyLlm),
+        search: Arc::new(greenroom_boundary::search::DenySearch),
+        workspaces: Arc::new(greenroom::drivers::FolderWorkspaces),
         audit: Arc::new(greenroom_boundary::audit::DenyAudit),
         mcp: Arc::new(McpSwitch::new(servers).otherwise(Arc::new(real))),
         cli: Arc::new(ConfinedCli::new(clock.clone(), environment).kept_by(keeper)),

@@ -10,5 +10,7 @@ pub mod egress;
 pub mod entropy;
 pub mod llm;
 pub mod mcp;
+pub mod search;
+pub mod workspace;
 
 pub mod isolate;

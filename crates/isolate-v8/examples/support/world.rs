@@ -9,7 +9,7 @@ use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, CallbackAt, ContextOps, HandOff, IsolateDriver, IsolateError, Isolation, Limits, OpArgs,
     OpDecl, OpError, OpIndex, OpKind, Script,
 };
-use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
+use greenroom_boundary::{BoxFuture, CancellationToken, RawJson, web};
 use greenroom_isolate_v8::{V8Engine, V8Options, initialise_v8};
 use serde_json::value::RawValue;
 
@@ -38,6 +38,11 @@ pub(crate) const TABLE: &[OpDecl] = &[
         callback: Some(CallbackAt { argument: 2, property: "onChunk" }),
     },
     OpDecl { path: "slow", kind: OpKind::Await, min_args: 0, callback: None },
+    web::DECLS[0],
+    web::DECLS[1],
+    web::DECLS[2],
+    web::DECLS[3],
+    web::DECLS[4],
 ];
 
 /// The host.

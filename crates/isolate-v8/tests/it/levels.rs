@@ -26,6 +26,8 @@ const SQUATTER: &str = r"
         Object.getPrototypeOf(new Map().keys()), Object.getPrototypeOf('x'.matchAll(/x/g)), Object.getPrototypeOf(own.prototype),
         Object.getPrototypeOf(async function* () {}), Object.getPrototypeOf((function* () {})()), Array.prototype[Symbol.unscopables],
         (strings => strings)`a`, (strings => strings.raw)`b`, Iterator.prototype, Object.getPrototypeOf([].values().map(x => x)),
+        URL, URL.prototype, setTimeout, AbortSignal.prototype, Object.getPrototypeOf(AbortSignal), crypto, performance, Headers.prototype, TextEncoder,
+        DOMException.prototype, structuredClone, fetch, btoa,
         Object.getPrototypeOf(new Intl.Segmenter().segment('x')), Symbol.for('left'), Object.getPrototypeOf(async () => {})];
     function f(ctx) {
         const found = [];

@@ -1,0 +1,5 @@
+// expect: HOOK_THREW
+// A delay that throws when it is read.
+function f() {
+  setTimeout(() => {}, { valueOf() { throw new Error('read') } });
+}

@@ -1,0 +1,5 @@
+// expect: HOOK_PENDING_LIMIT
+// Sets timers without end.
+function f() {
+  for (;;) setTimeout(() => {}, 1e9);
+}

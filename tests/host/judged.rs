@@ -1,0 +1,69 @@
+//! What hooks have judged is what goes on: texts that readers understand in two ways, or not at all.
+//!
+//! Invariant: nothing that a hook refuses to let pass gets past it by its spelling. Deliberately raw servers: a well-behaved
+//! one cannot write such texts.
+
+use std::time::Duration;
+
+use greenroom_wire::RequestOptions;
+use serde_json::json;
+use test_case::test_case;
+
+use crate::front::{ask_with, connect};
+use crate::support::{Set, Stage, pure, result};
+
+const LISTED: &str = r#"{"tools":[{"name":"buy"}]}"#;
+
+/// A server that answers a call with `answer`, after the frames `before` it.
+fn stage(config: &str, before: &'static [&str], answer: &'static str) -> Stage {
+    let refuses = pure(|args| {
+        let secret = args[0]["message"].to_string().contains("SECRET");
+        Some(json!({"accept": !secret}))
+    });
+    Set::new(config)
+        .raw("one", move |method, _| match method {
+            "tools/list" => vec![result(LISTED)],
+            "tools/call" => before.iter().map(|frame| (*frame).to_owned()).chain([result(answer)]).collect(),
+            _ => vec![],
+        })
+        .native("policy", "h", refuses)
+        .build()
+}
+
+const OF_SERVER: &str = "mcpServers: {one: {hooks: {'tools/call?direction=response': '!mutate:policy/h'}}, policy: {script: policy.js}}\npublish: {mcpServers: one}";
+const OF_HOST: &str = "hooks: {'response?method=tools/call': '!mutate:policy/h'}\nmcpServers: {one: {}, policy: {script: policy.js}}\npublish: {mcpServers: one}";
+
+#[test_case(OF_SERVER, r#"{"content":[{"type":"text","text":"SECRET"}],"content":[]}"#, r#"{"content":[]}"#; "outermost, hooks of the server")]
+#[test_case(OF_HOST, r#"{"content":[{"type":"text","text":"SECRET"}],"content":[]}"#, r#"{"content":[]}"#; "outermost, hooks of the host")]
+#[test_case(OF_SERVER, r#"{"content":[{"type":"text","text":"SECRET","text":"ok"}]}"#, r#"{"content":[{"type":"text","text":"ok"}]}"#; "deep")]
+#[test_case(OF_SERVER, r#"{"content":[],"n":[1.0,1e400]}"#, r#"{"content":[],"n":[1.0,1e400]}"#; "a number beyond all readers hides nothing and stays")]
+fn a_key_twice_goes_on_as_it_was_judged(config: &str, text: &'static str, expected: &str) {
+    let stage = stage(config, &[], text);
+    let peer = connect(&stage);
+    let options = RequestOptions::within(Duration::from_mins(1));
+    let raw = ask_with(&stage, &peer, "tools/call", &json!({"name": "buy"}), options).unwrap();
+    assert_eq!(raw.get(), expected);
+}
+
+/// What a server logs; deep enough that no reader takes it.
+fn log(rest: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"SECRET"{rest}}}}}"#)
+}
+
+#[test_case(&log(""); "plain")]
+#[test_case(&log(r#","n":1e400"#); "beside a number that nobody can hold")]
+#[test_case(&log(r#","data":"ok""#).replace("ok", "SECRET"); "twice")]
+#[test_case(&log(&format!(r#","n":{}{}"#, "[".repeat(200), "]".repeat(200))); "beside what nobody can read")]
+fn a_notification_that_hooks_refuse_is_withheld_however_it_is_written(frame: &str) {
+    let frames: &'static [&str] = Box::leak(Box::new([&*Box::leak(frame.to_owned().into_boxed_str())]));
+    let config = "mcpServers: {one: {hooks: {notifications/message: '!mutate:policy/h'}}, policy: {script: policy.js}}\npublish: {mcpServers: one}";
+    let stage = stage(config, frames, r#"{"content":[]}"#);
+    let peer = connect(&stage);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    for (method, params) in [("initialize", hello), ("tools/call", json!({"name": "buy"}))] {
+        ask_with(&stage, &peer, method, &params, RequestOptions::within(Duration::from_mins(1))).unwrap();
+    }
+    stage.run(stage.clock.settle());
+    let warnings: Vec<String> = stage.warnings().into_iter().map(|(code, _)| code).collect();
+    assert!(warnings.contains(&"notification_withheld".to_owned()), "{warnings:?}");
+}
