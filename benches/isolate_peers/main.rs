@@ -103,7 +103,7 @@ fn main() {
     for (name, code) in CORPUS {
         let hook = Hook { script: code, ctx: CTX, args: &args };
         let mut group = criterion.benchmark_group(format!("isolate_peers/{name}"));
-        let script = Arc::new(Script { name: format!("{name}.js"), code: Arc::from(code) });
+        let script = Arc::new(Script::new(format!("{name}.js"), code));
         for (peer, engine, isolation) in ours {
             same(&runtime.block_on(call(engine, &script, isolation)), &peers::quickjs(&hook), name);
             group.bench_function(peer, |bencher| {

@@ -31,6 +31,13 @@ pub enum EngineName {
     Mock,
 }
 
+/// Where debuggers attach.
+#[cfg(feature = "v8")]
+pub(super) type Hub = Arc<greenroom_isolate_v8::InspectorHub>;
+/// There is none in this build.
+#[cfg(not(feature = "v8"))]
+pub(super) type Hub = std::convert::Infallible;
+
 /// An engine that counts what runs.
 pub struct CountingEngine {
     /// The engine.
@@ -106,6 +113,30 @@ impl Engines {
         self.counting_v8()
     }
 
+    /// An engine of its own that debuggers can attach to.
+    pub(super) fn inspectable(&self, name: Option<EngineName>) -> anyhow::Result<(Arc<dyn IsolateDriver>, Hub)> {
+        anyhow::ensure!(
+            name.unwrap_or_else(Self::best) == EngineName::V8,
+            "debuggers attach to V8 only; leave --engine out, in a build with V8"
+        );
+        self.inspectable_v8()
+    }
+
+    #[cfg(feature = "v8")]
+    fn inspectable_v8(&self) -> anyhow::Result<(Arc<dyn IsolateDriver>, Hub)> {
+        let hub = greenroom_isolate_v8::InspectorHub::new(file_url);
+        let options = greenroom_isolate_v8::V8Options::default();
+        let started = greenroom_isolate_v8::V8Engine::start_inspectable(self.v8.0, &TABLE, options, hub.clone())
+            .context("V8 cannot be started")?;
+        Ok((self.whole(Arc::new(started)), hub))
+    }
+
+    #[cfg(not(feature = "v8"))]
+    #[expect(clippy::unused_self, reason = "the twin of the function with V8")]
+    fn inspectable_v8(&self) -> anyhow::Result<(Arc<dyn IsolateDriver>, Hub)> {
+        anyhow::bail!("this build has no V8; `./x v8` gets the library, then build again")
+    }
+
     #[cfg(feature = "v8")]
     fn counting_v8(&self) -> anyhow::Result<CountingEngine> {
         let options = greenroom_isolate_v8::V8Options { coverage: true, ..Default::default() };
@@ -178,4 +209,12 @@ impl Engines {
     fn quickjs(&self) -> anyhow::Result<Arc<dyn IsolateDriver>> {
         anyhow::bail!("this build has no QuickJS; build it with the feature `quickjs`")
     }
+}
+
+/// A script's address as editors know its file; what is no file keeps its name.
+#[cfg(feature = "v8")]
+fn file_url(name: &str) -> String {
+    let file = std::fs::canonicalize(name).ok();
+    let url = file.and_then(|file| reqwest::Url::from_file_path(file).ok());
+    url.map_or_else(|| name.to_owned(), String::from)
 }

@@ -43,15 +43,26 @@ pub(super) struct ServeArgs {
     /// Script engine.
     #[arg(long, value_enum)]
     engine: Option<EngineName>,
+    /// Let a debugger attach to hook scripts, at this address: Chrome's DevTools, VS Code, or any that speaks their protocol.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:9229")]
+    inspect: Option<String>,
 }
 
 pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
     let config = world::config(&args.config)?;
-    let engine = engines.get(args.engine)?;
+    let (engine, hub) = match &args.inspect {
+        Some(_) => engines.inspectable(args.engine).map(|(engine, hub)| (engine, Some(hub)))?,
+        None => (engines.get(args.engine)?, None),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime
         .block_on(async {
             let drivers = world::drivers(&config, engine, Arc::new(OsEntropy), Arc::new(NoTrace))?;
+            let stop_inspecting = CancellationToken::new();
+            let _stops = stop_inspecting.clone().drop_guard();
+            if let (Some(address), Some(hub)) = (&args.inspect, hub) {
+                inspect(address, hub, stop_inspecting).await?;
+            }
             let host = Host::start(config, drivers, HandOff::Concurrent);
             if !args.no_reload {
                 tokio::spawn(keep_up(host.clone(), args.config.clone()));
@@ -72,6 +83,24 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
             Ok(ExitCode::SUCCESS)
         })
         .inspect(|_| runtime.shutdown_background())
+}
+
+/// Lets debuggers attach until `stop`.
+#[cfg(feature = "v8")]
+async fn inspect(address: &str, hub: super::engines::Hub, stop: CancellationToken) -> anyhow::Result<()> {
+    let front = crate::http::InspectFront::bind(address, hub, &OsEntropy).await;
+    let front = front.with_context(|| format!("cannot listen at {address} for debuggers"))?;
+    eprintln!("greenroom waits for debuggers at {}; open chrome://inspect, or attach from an editor", front.address());
+    if !front.address().ip().is_loopback() {
+        eprintln!("whoever reaches that address can run code in place of the scripts");
+    }
+    tokio::spawn(front.run(stop));
+    Ok(())
+}
+
+#[cfg(not(feature = "v8"))]
+async fn inspect(_address: &str, hub: super::engines::Hub, _stop: CancellationToken) -> anyhow::Result<()> {
+    match hub {}
 }
 
 /// Cancelled at SIGINT or SIGTERM.

@@ -129,7 +129,7 @@ impl Hop {
         let becomes_get = matches!(status, 301 | 302) && self.method == "POST"
             || status == 303 && !matches!(self.method.as_str(), "GET" | "HEAD");
         if becomes_get {
-            self.method = "GET".to_owned();
+            "GET".clone_into(&mut self.method);
             self.body = Bytes::new();
             self.headers.retain(|(name, _)| !name.starts_with("content-"));
         }

@@ -3,6 +3,7 @@
 //! Invariant: time comes from the host's clock and chance from its entropy, so that both are virtual and seeded in a simulation.
 //! What a script fetches is `fetch_ops`.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub(super) fn ask(core: &HostCore, verb: WebVerb, args: &OpArgs) -> Result<Optio
 fn random_digits(core: &HostCore, bytes: usize) -> String {
     let mut digits = String::with_capacity(bytes * 2 + 16);
     while digits.len() < bytes * 2 {
-        digits.push_str(&format!("{:016x}", core.drivers.entropy.next_u64()));
+        let _ = write!(digits, "{:016x}", core.drivers.entropy.next_u64());
     }
     digits.truncate(bytes * 2);
     digits

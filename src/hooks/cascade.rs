@@ -1,4 +1,4 @@
-//! Running a chain: each hook gets a fresh copy of the current value; its answer is checked, applied and traced.
+//! Running a chain: each hook is asked about the current value; its answer is checked, applied and traced.
 //!
 //! Invariant: a mutator that fails ends the chain, as there is no final value to judge; what was not asked is traced as
 //! skipped. Validators all judge, and every refusal is reported: the first decides, the rest are attached. An audit hook's

@@ -127,8 +127,7 @@ impl Router {
         let result = if chain.is_empty() {
             self.send(cx, to, span, message, raw).await
         } else {
-            // On its own, so that a call without hooks does not carry the space for it along.
-            Box::pin(self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record)).await
+            self.hooked(cx, (server, to.0, to.1), span, &chain, (message, raw), &mut record).await
         };
         if let Some(entry) = entry {
             let failed = |error: &CallError| (error.code().to_owned(), error.to_string());

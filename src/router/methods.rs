@@ -38,32 +38,38 @@ impl Given {
 
 impl Router {
     /// Calls a tool, by the name that `list_tools` shows.
-    pub async fn call(&self, cx: &CallContext, server: &ServerName, tool: &str, arguments: Value) -> Result<Output, CallError> {
-        self.call_shared(cx, server, tool, Arc::new(arguments)).await
+    pub fn call<'a>(
+        &'a self,
+        cx: &'a CallContext,
+        server: &'a ServerName,
+        tool: &'a str,
+        arguments: Value,
+    ) -> impl Future<Output = Result<Output, CallError>> + Send + 'a {
+        self.call_shared(cx, server, tool, Arc::new(arguments))
     }
 
     /// The same with arguments that others may be reading.
-    pub(super) async fn call_shared(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        tool: &str,
+    pub(super) fn call_shared<'a>(
+        &'a self,
+        cx: &'a CallContext,
+        server: &'a ServerName,
+        tool: &'a str,
         arguments: Arc<Value>,
-    ) -> Result<Output, CallError> {
-        self.call_with(cx, server, tool, Given::Arguments(arguments), None).await
+    ) -> impl Future<Output = Result<Output, CallError>> + Send + 'a {
+        self.call_with(cx, server, tool, Given::Arguments(arguments), None)
     }
 
     /// Calls a tool with a caller's whole `params`, unknown fields and `_meta` included; only the name is put in. What no
     /// hook changes leaves with the bytes of `raw`.
-    pub async fn forward(
-        &self,
-        cx: &CallContext,
-        server: &ServerName,
-        tool: &str,
+    pub fn forward<'a>(
+        &'a self,
+        cx: &'a CallContext,
+        server: &'a ServerName,
+        tool: &'a str,
         params: Value,
         raw: Option<RawParams>,
-    ) -> Result<Output, CallError> {
-        self.call_with(cx, server, tool, Given::Params(params), raw).await
+    ) -> impl Future<Output = Result<Output, CallError>> + Send + 'a {
+        self.call_with(cx, server, tool, Given::Params(params), raw)
     }
 
     async fn call_with(
@@ -88,7 +94,8 @@ impl Router {
                 let asked = (METHOD.into(), Params::call(upstream, arguments), raw);
                 self.deliver(cx, to, self.drivers().tracer.span(), asked).await?
             }
-            given => self.pass(cx, server, to, Message::request(METHOD, given.params(upstream)), raw).await?,
+            // On its own, so that a private call does not carry the space for it along.
+            given => Box::pin(self.pass(cx, server, to, Message::request(METHOD, given.params(upstream)), raw)).await?,
         };
         // On its own, so that a call whose result stays as it is does not carry the space for it along.
         if cx.wants_structure { Ok(Box::pin(self.with_structure(cx, server, tool, output)).await) } else { Ok(output) }

@@ -9,6 +9,8 @@ mod checks;
 mod engines;
 mod hook_run;
 mod http;
+#[cfg(feature = "v8")]
+mod inspect;
 mod mock;
 mod questions;
 mod record;

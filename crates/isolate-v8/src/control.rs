@@ -50,7 +50,14 @@ pub(crate) const PATIENCE_TICKS: u32 = 250;
 #[derive(Debug)]
 enum Phase {
     Waiting,
-    Running { handle: v8::IsolateHandle, clock: ClockId, cpu_until: Duration, callback_until: Option<Duration> },
+    Running {
+        handle: v8::IsolateHandle,
+        clock: ClockId,
+        cpu_until: Duration,
+        callback_until: Option<Duration>,
+        /// Processor time at which a debugger paused the script.
+        paused_at: Option<Duration>,
+    },
     Done,
 }
 
@@ -60,6 +67,7 @@ struct Inner {
     reason: Option<KillReason>,
     ticks_since_kill: u32,
     abandoned: bool,
+    was_paused: bool,
 }
 
 /// The kill switch. Shared by the host's future, the isolate's thread, the watchdog and the heap guard.
@@ -81,7 +89,7 @@ pub(crate) struct Ending {
 
 impl CallControl {
     pub(crate) fn new(host: HostSender, counters: Arc<Counters>) -> Self {
-        let inner = Inner { phase: Phase::Waiting, reason: None, ticks_since_kill: 0, abandoned: false };
+        let inner = Inner { phase: Phase::Waiting, reason: None, ticks_since_kill: 0, abandoned: false, was_paused: false };
         let (killed, handle_live) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { inner: Mutex::new(inner), killed, handle_live, counters, host }
     }
@@ -113,7 +121,7 @@ impl CallControl {
         if inner.reason.is_some() {
             return false;
         }
-        inner.phase = Phase::Running { handle, clock, cpu_until, callback_until: None };
+        inner.phase = Phase::Running { handle, clock, cpu_until, callback_until: None, paused_at: None };
         true
     }
 
@@ -133,6 +141,35 @@ impl CallControl {
         if let Phase::Running { callback_until, .. } = &mut self.lock().phase {
             *callback_until = outer;
         }
+    }
+
+    /// A debugger pauses the script: its limits stand still.
+    pub(crate) fn pause_begins(&self) {
+        let mut inner = self.lock();
+        inner.was_paused = true;
+        if let Phase::Running { clock, paused_at, .. } = &mut inner.phase {
+            *paused_at = cpu_time(*clock);
+        }
+    }
+
+    /// The script goes on. What the debugger computed meanwhile is not the script's.
+    pub(crate) fn pause_ends(&self) {
+        let mut inner = self.lock();
+        inner.was_paused = true;
+        if let Phase::Running { clock, cpu_until, callback_until, paused_at, .. } = &mut inner.phase
+            && let Some(began) = paused_at.take()
+        {
+            let spent = cpu_time(*clock).unwrap_or_default().saturating_sub(began);
+            *cpu_until = cpu_until.saturating_add(spent);
+            *callback_until = callback_until.map(|until| until.saturating_add(spent));
+        }
+    }
+
+    /// Whether a debugger has paused the script since the last question, or does so now.
+    pub(crate) fn take_paused(&self) -> bool {
+        let mut inner = self.lock();
+        let is_paused = matches!(inner.phase, Phase::Running { paused_at: Some(_), .. });
+        std::mem::take(&mut inner.was_paused) || is_paused
     }
 
     /// Disarms it; from here on nothing can be terminated through this switch.
@@ -176,6 +213,7 @@ impl CallControl {
         let (clock, cpu_until, callback_until) = match &inner.phase {
             Phase::Done => return false,
             Phase::Waiting => return true,
+            Phase::Running { paused_at: Some(_), .. } => return true,
             Phase::Running { clock, cpu_until, callback_until, .. } => (*clock, *cpu_until, *callback_until),
         };
         if let Some(reason) = inner.reason {

@@ -19,6 +19,7 @@ use crate::call::Task;
 use crate::control::{CallControl, KillReason};
 use crate::counters::Counters;
 use crate::coverage::Counted;
+use crate::inspect::InspectorHub;
 use crate::platform::V8Initialised;
 use crate::pool::Pool;
 use crate::protocol::{JobValue, host_channel};
@@ -27,7 +28,7 @@ use crate::snapshot;
 use crate::spaces::Spaces;
 use crate::values;
 use crate::watchdog::Watchdog;
-use crate::worker::{Job, WorkerContext, WorkerStatus};
+use crate::worker::{Job, Order, WorkerContext, WorkerStatus};
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +83,38 @@ impl V8Engine {
     ///
     /// [`IsolateError::Engine`] when a thread or the snapshot cannot be made.
     pub fn start(init: V8Initialised, table: &'static [OpDecl], options: V8Options) -> Result<Self, IsolateError> {
+        Self::start_with(init, table, options, None)
+    }
+
+    /// The same; debuggers attach to its threads at the hub, of which the first is made at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`V8Engine::start`].
+    pub fn start_inspectable(
+        init: V8Initialised,
+        table: &'static [OpDecl],
+        options: V8Options,
+        hub: Arc<InspectorHub>,
+    ) -> Result<Self, IsolateError> {
+        let engine = Self::start_with(init, table, options, Some(hub))?;
+        engine.pool.begin().map_err(|message| IsolateError::Engine { message })?;
+        Ok(engine)
+    }
+
+    fn start_with(
+        init: V8Initialised,
+        table: &'static [OpDecl],
+        options: V8Options,
+        inspector: Option<Arc<InspectorHub>>,
+    ) -> Result<Self, IsolateError> {
         let engine = |message: String| IsolateError::Engine { message };
         let snapshot = snapshot::of_table(init, table).map_err(engine)?;
         let watchdog = Watchdog::start().map_err(|error| engine(format!("no thread for the watchdog: {error}")))?;
         let spaces = Arc::new(Spaces::of(table));
         let counted: Option<Arc<Counted>> = options.coverage.then(Arc::default);
         let spares = if options.coverage { 0 } else { options.spare_contexts };
-        let context = WorkerContext { table, spaces, snapshot, spares, counted: counted.clone() };
+        let context = WorkerContext { table, spaces, snapshot, spares, counted: counted.clone(), inspector };
         Ok(Self { table, pool: Pool::new(context, options.most_threads), watchdog, counters: Arc::default(), counted })
     }
 
@@ -134,6 +160,9 @@ impl V8Engine {
         self.watchdog.watch(Arc::clone(&control));
         let id = worker.id;
         let jobs = worker.jobs.clone();
+        if let Some(port) = &worker.port {
+            port.set_mailbox(Some(mailbox.clone()));
+        }
         let job = Job {
             worker,
             script,
@@ -144,7 +173,7 @@ impl V8Engine {
             host,
             mailbox: their_mailbox,
         };
-        if jobs.send(job).is_err() {
+        if jobs.send(Order::Job(Box::new(job))).is_err() {
             return Err(IsolateError::Engine { message: "the isolate's thread is gone".to_owned() });
         }
         let pool = Arc::clone(&self.pool);

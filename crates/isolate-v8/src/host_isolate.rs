@@ -10,7 +10,9 @@ use greenroom_boundary::isolate::Script;
 
 use crate::call::{self, Ahead, Seat};
 use crate::coverage::{Counted, Counting};
+use crate::debugger::Attached;
 use crate::frozen::FrozenRealm;
+use crate::inspect::Port;
 use crate::memory::{BufferBudget, HeapGuard, SMALLEST_HEAP_BYTES};
 use crate::modules;
 use crate::natives::external_references;
@@ -37,6 +39,7 @@ pub(crate) struct HostIsolate {
     hot: Option<Arc<Script>>,
     frozen: Vec<FrozenRealm>,
     counting: Option<Counting>,
+    attached: Option<Attached>,
     pub(crate) isolate: v8::OwnedIsolate,
     pub(crate) guard: Arc<HeapGuard>,
     pub(crate) buffers: Arc<BufferBudget>,
@@ -76,6 +79,7 @@ impl HostIsolate {
             hot: None,
             frozen: Vec::new(),
             counting,
+            attached: None,
             isolate,
             guard,
             buffers,
@@ -86,6 +90,20 @@ impl HostIsolate {
             calls: 0,
             frozen_calls: 0,
         }
+    }
+
+    /// One for the debugger that waits at the port. It keeps no context ready: what ran before it was announced, nobody sees.
+    pub(crate) fn inspected(context: &WorkerContext, heap_bytes: usize, port: Option<&Arc<Port>>) -> Self {
+        let mut this = Self::new(context, heap_bytes, 0);
+        if let (Some(hub), Some(port)) = (&context.inspector, port) {
+            this.attached = Attached::begin(&mut this.isolate, hub, port);
+        }
+        this
+    }
+
+    /// Whether it is the right one for the debugger that is attached now, or for none.
+    pub(crate) fn fits_debugger(&self, is_attached: bool) -> bool {
+        self.attached.as_ref().map_or(!is_attached, |attached| is_attached && attached.is_current())
     }
 
     /// A context for one call of a script: a ready one if there is one. `None` if V8 cannot make one.

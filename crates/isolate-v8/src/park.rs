@@ -34,6 +34,7 @@ pub(crate) fn wait_for(scope: &mut v8::PinScope<'_, '_>, call: &Rc<ActiveCall>, 
 pub(crate) fn serve_one(scope: &mut v8::PinScope<'_, '_>, call: &Rc<ActiveCall>) -> Result<(), Killed> {
     match call.receive() {
         None | Some(ToIsolate::Killed) => return Err(Killed),
+        Some(ToIsolate::Look) => {}
         Some(ToIsolate::Settled { id, outcome }) => settled(scope, call, id, outcome),
         Some(ToIsolate::Callback { id, args, reply }) => called_back(scope, call, id, &args, reply)?,
     }

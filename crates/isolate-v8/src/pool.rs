@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use crate::worker::{self, Job, WorkerContext, WorkerStatus};
+use crate::inspect::Port;
+use crate::worker::{self, Order, WorkerContext, WorkerStatus};
 
 /// Stack of an isolate's thread. V8 itself keeps to about one megabyte of it; the rest is for native frames.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
@@ -23,10 +24,12 @@ const TAKING_TURNS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
     pub(crate) id: u64,
-    pub(crate) jobs: Sender<Job>,
+    pub(crate) jobs: Sender<Order>,
     /// The heap limit of the isolate it has, if it has one.
     pub(crate) heap_bytes: Option<usize>,
     pub(crate) status: Arc<WorkerStatus>,
+    /// Where a debugger attaches to it, if one may.
+    pub(crate) port: Option<Arc<Port>>,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +63,12 @@ impl Pool {
         loop {
             let turn = {
                 let mut state = self.lock();
+                if self.context.inspector.is_some()
+                    && let Some(first) = (0..state.idle.len()).min_by_key(|index| state.idle[*index].id)
+                {
+                    // A person attaches to one thread; calls that are not within others shall come there.
+                    return Ok(state.idle.remove(first));
+                }
                 let fits = |worker: &WorkerHandle| worker.heap_bytes == Some(heap_bytes);
                 let ready =
                     state.idle.iter().rposition(|worker| fits(worker) && worker.status.is_ready.load(Ordering::Acquire));
@@ -97,6 +106,14 @@ impl Pool {
         }
     }
 
+    /// Makes the first thread now, so that a debugger finds it.
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<(), String> {
+        let mut state = self.lock();
+        let worker = self.spawn(&mut state, None)?;
+        state.idle.push(worker);
+        Ok(())
+    }
+
     /// What all threads tell about themselves.
     pub(crate) fn statuses(&self) -> Vec<Arc<WorkerStatus>> {
         self.lock().threads.values().map(|(_, status)| Arc::clone(status)).collect()
@@ -106,22 +123,27 @@ impl Pool {
         let id = state.next_id;
         state.next_id += 1;
         let (sender, receiver) = mpsc::channel();
+        let port = self.context.inspector.as_ref().map(|hub| hub.add(id, sender.clone()));
         let pool = Arc::clone(self);
+        let their_port = port.clone();
         let status = Arc::new(WorkerStatus::default());
         let theirs = Arc::clone(&status);
         let thread = std::thread::Builder::new().name(format!("v8-isolate-{id}")).stack_size(STACK_BYTES);
         let thread = thread
             .spawn(move || {
                 let _gone = Gone { pool: &pool, id };
-                worker::main(&pool.context, &pool, &receiver, warm, &theirs);
+                worker::main(&pool.context, &pool, &receiver, warm, &theirs, their_port.as_ref());
             })
             .map_err(|error| format!("no thread for an isolate: {error}"))?;
         state.threads.insert(id, (thread, Arc::clone(&status)));
-        Ok(WorkerHandle { id, jobs: sender, heap_bytes: warm, status })
+        Ok(WorkerHandle { id, jobs: sender, heap_bytes: warm, status, port })
     }
 
     /// Takes a free thread back.
     pub(crate) fn release(&self, worker: WorkerHandle) {
+        if let Some(port) = &worker.port {
+            port.set_mailbox(None);
+        }
         let mut state = self.lock();
         let mut worker = Some(worker);
         while let Some(waiting) = state.waiting.pop_front() {
@@ -139,6 +161,9 @@ impl Pool {
 
     /// Forgets a thread, because it ended or because it was given up; somebody who waits may start another.
     pub(crate) fn write_off(&self, id: u64) {
+        if let Some(hub) = &self.context.inspector {
+            hub.remove(id);
+        }
         let mut state = self.lock();
         if state.threads.remove(&id).is_some()
             && let Some(waiting) = state.waiting.pop_front()
@@ -155,6 +180,9 @@ impl Pool {
             state.idle.clear();
             std::mem::take(&mut state.threads)
         };
+        if let Some(hub) = &self.context.inspector {
+            threads.keys().for_each(|id| hub.remove(*id));
+        }
         for (thread, _) in threads.into_values() {
             let _ = thread.join();
         }

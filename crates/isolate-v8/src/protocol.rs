@@ -46,9 +46,18 @@ pub(crate) enum ToHost {
 /// From the host's future to the isolate's thread.
 #[derive(Debug)]
 pub(crate) enum ToIsolate {
-    Settled { id: OpId, outcome: OpOutcome },
-    Callback { id: OpId, args: Vec<RawJson>, reply: oneshot::Sender<CallbackVerdict> },
+    Settled {
+        id: OpId,
+        outcome: OpOutcome,
+    },
+    Callback {
+        id: OpId,
+        args: Vec<RawJson>,
+        reply: oneshot::Sender<CallbackVerdict>,
+    },
     Killed,
+    /// A debugger has sent something.
+    Look,
 }
 
 /// Sends to the host, from any thread.

@@ -91,6 +91,10 @@ impl Pump {
                     turn.running = true;
                     let _ = self.mailbox.send(message);
                 }
+                // A person has looked at the script: that time is not its own.
+                Event::Kill(KillReason::Wall) if self.control.take_paused() => {
+                    wall = self.ops.wall_deadline(self.limits.wall);
+                }
                 Event::Kill(reason) => {
                     turn.killed = true;
                     turn.in_flight.clear();

@@ -12,6 +12,7 @@ use std::sync::mpsc::Receiver;
 use greenroom_boundary::isolate::{ContextOps, Limits, OpDecl};
 
 use crate::control::{CallControl, KillReason};
+use crate::debugger;
 use crate::handles::{Handle, Handles};
 use crate::plan::Plans;
 use crate::protocol::{self, HostSender, OpId, OpOutcome, ToHost, ToIsolate};
@@ -34,6 +35,11 @@ pub(crate) fn active() -> Option<Rc<ActiveCall>> {
 /// must not begin.
 pub(crate) fn is_stopped() -> bool {
     ACTIVE.with_borrow(|call| call.as_ref().is_some_and(|call| call.control.is_killed()))
+}
+
+/// The kill switch of the call that runs on this thread now.
+pub(crate) fn control() -> Option<Arc<CallControl>> {
+    ACTIVE.with_borrow(|call| call.as_ref().map(|call| Arc::clone(&call.control)))
 }
 
 /// Says which call runs on this thread now.
@@ -99,7 +105,12 @@ impl ActiveCall {
     /// Waits for the next message; `None` when the call has been stopped.
     pub(crate) fn receive(&self) -> Option<ToIsolate> {
         self.host.send(ToHost::Parked);
-        protocol::receive(&self.mailbox).filter(|message| !matches!(message, ToIsolate::Killed))
+        loop {
+            match protocol::receive(&self.mailbox) {
+                Some(ToIsolate::Look) => debugger::look(),
+                other => return other.filter(|message| !matches!(message, ToIsolate::Killed)),
+            }
+        }
     }
 
     /// Counts text handed to the host; over the limit the call is stopped.

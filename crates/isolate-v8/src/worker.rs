@@ -15,7 +15,9 @@ use greenroom_boundary::isolate::{ContextOps, IsolateError, Isolation, Limits, O
 use crate::call::{self, Seat, Stop, Task};
 use crate::control::{CallControl, KillReason};
 use crate::coverage::Counted;
+use crate::debugger;
 use crate::host_isolate::HostIsolate;
+use crate::inspect::{InspectorHub, Port};
 use crate::pool::{Pool, WorkerHandle};
 use crate::protocol::{HostSender, JobValue, ToHost, ToIsolate, receive, receive_until};
 use crate::snapshot::Snapshot;
@@ -26,6 +28,13 @@ use crate::state::{ActiveCall, set_active};
 const QUIET: Duration = Duration::from_millis(2);
 /// The same for few.
 const LONG_QUIET: Duration = Duration::from_millis(100);
+
+/// What an isolate's thread is told.
+pub(crate) enum Order {
+    Job(Box<Job>),
+    /// A debugger has come, sent something, or gone.
+    Look,
+}
 
 /// One job for an isolate's thread.
 pub(crate) struct Job {
@@ -48,6 +57,8 @@ pub(crate) struct WorkerContext {
     pub(crate) spares: usize,
     /// Where to count what runs, if that is to be counted.
     pub(crate) counted: Option<Arc<Counted>>,
+    /// Where debuggers attach, if they may.
+    pub(crate) inspector: Option<Arc<InspectorHub>>,
 }
 
 /// What a thread tells about itself.
@@ -60,9 +71,22 @@ pub(crate) struct WorkerStatus {
 }
 
 /// The thread's main function. With `warm` it makes an isolate with this heap limit at once, else for the first job.
-pub(crate) fn main(context: &WorkerContext, pool: &Pool, jobs: &Receiver<Job>, warm: Option<usize>, status: &WorkerStatus) {
+pub(crate) fn main(
+    context: &WorkerContext,
+    pool: &Pool,
+    orders: &Receiver<Order>,
+    warm: Option<usize>,
+    status: &WorkerStatus,
+    port: Option<&Arc<Port>>,
+) {
     let mut host = warm.map(|heap_bytes| HostIsolate::new(context, heap_bytes, context.spares));
-    while let Some(job) = next_job(host.as_mut(), jobs, status) {
+    while let Some(order) = next_order(host.as_mut(), orders, status) {
+        let is_attached = port.is_some_and(|port| attend(context, port, &mut host));
+        let Order::Job(mut job) = order else { continue };
+        if is_attached && matches!(job.task, Task::Call { .. }) {
+            // What a debugger looks at has a context of its own, and no older one.
+            job.limits.isolation = Isolation::Context;
+        }
         let heap_bytes = job.limits.heap_bytes;
         if job.limits.isolation >= Isolation::Isolate && matches!(job.task, Task::Call { .. }) {
             // Within the thread's isolate, if it has one: V8 wants the younger one gone first, and it is.
@@ -74,17 +98,36 @@ pub(crate) fn main(context: &WorkerContext, pool: &Pool, jobs: &Receiver<Job>, w
         }
         if host.as_ref().is_some_and(|host| host.heap_bytes != heap_bytes || host.is_worn()) {
             drop(host.take());
+            if is_attached {
+                host = Some(HostIsolate::inspected(context, heap_bytes, port));
+            }
         }
         let serving = host.get_or_insert_with(|| HostIsolate::new(context, heap_bytes, context.spares));
         match run(pool, serving, job, status, context.counted.as_deref()) {
             Some(Fate::Reusable) => {}
             Some(Fate::Condemned) => {
                 drop(host.take());
-                host = Some(HostIsolate::new(context, heap_bytes, context.spares));
+                host = Some(match is_attached {
+                    true => HostIsolate::inspected(context, heap_bytes, port),
+                    false => HostIsolate::new(context, heap_bytes, context.spares),
+                });
             }
             None => return,
         }
     }
+}
+
+/// Sees to it that the thread has an isolate for the debugger that is attached, or none if none is. Whether one is.
+fn attend(context: &WorkerContext, port: &Arc<Port>, host: &mut Option<HostIsolate>) -> bool {
+    let is_attached = port.session().is_some();
+    if host.as_ref().is_some_and(|host| !host.fits_debugger(is_attached)) || (is_attached && host.is_none()) {
+        let heap_bytes = host.take().map_or(Limits::default().heap_bytes, |host| host.heap_bytes);
+        if is_attached {
+            *host = Some(HostIsolate::inspected(context, heap_bytes, Some(port)));
+        }
+    }
+    debugger::look();
+    is_attached
 }
 
 /// Whether an isolate may be used again.
@@ -113,7 +156,7 @@ impl Drop for Report<'_> {
 }
 
 /// Runs one job to its end and reports it. `None`: the host has given this thread up.
-fn run(pool: &Pool, host: &mut HostIsolate, job: Job, status: &WorkerStatus, counted: Option<&Counted>) -> Option<Fate> {
+fn run(pool: &Pool, host: &mut HostIsolate, job: Box<Job>, status: &WorkerStatus, counted: Option<&Counted>) -> Option<Fate> {
     let (mut worker, limits) = (job.worker, job.limits);
     let (to_host, control) = (job.host, job.control);
     let mut report = Report { host: &to_host, control: &control, done: false };
@@ -145,7 +188,11 @@ fn run(pool: &Pool, host: &mut HostIsolate, job: Job, status: &WorkerStatus, cou
                 completed: RefCell::default(),
                 too_large: RefCell::default(),
             });
-            execute(host, seat, &active, &job.script, &job.task)
+            let context = seat.realm().context.clone();
+            debugger::announce(&mut host.isolate, &context, &job.script.name);
+            let result = execute(host, seat, &active, &job.script, &job.task);
+            debugger::withdraw(&mut host.isolate, &context);
+            result
         }
     };
     // One huge object may lie beyond the limit without V8's asking; it must not come to rest there.
@@ -214,7 +261,7 @@ fn is_range_error(result: &Result<JobValue, Stop>) -> bool {
 }
 
 /// Waits for the next job and uses the time: first spare contexts, then, when it stays quiet, a collection. `None`: the engine is gone.
-fn next_job(host: Option<&mut HostIsolate>, jobs: &Receiver<Job>, status: &WorkerStatus) -> Option<Job> {
+fn next_order(host: Option<&mut HostIsolate>, jobs: &Receiver<Order>, status: &WorkerStatus) -> Option<Order> {
     let Some(host) = host else { return jobs.recv().ok() };
     loop {
         loop {

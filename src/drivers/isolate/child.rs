@@ -148,8 +148,8 @@ impl Desk {
                 match done {
                     Done::Callback(verdict) => self.link.send(&verdict),
                     Done::Call(answer) => {
-                        self.work.clear();
                         self.link.clear();
+                        self.work.clear();
                         self.link.send(&answer);
                         return;
                     }

@@ -13,7 +13,7 @@ use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, ContextOps, HandOff, IsolateCounters, IsolateDriver, IsolateError, Isolation, Limits,
     OpArgs, OpDecl, OpError, OpIndex, Script,
 };
-use greenroom_boundary::{BoxFuture, CancellationToken, RawJson};
+use greenroom_boundary::{BoxFuture, CancellationToken, RawJson, web};
 
 use super::exchange::{Exchange, Gave};
 use super::messages::{ToChild, WireCall, WireOp};
@@ -117,7 +117,7 @@ impl IsolateDriver for ProcessIsolates {
         let first = ToChild::Functions { script: Script::clone(script), limits };
         let never = CancellationToken::new();
         // As in the host: loading waits for nothing but the processor, and the clock of a simulation stands still meanwhile.
-        match self.run(script, first, limits, Arc::new(LoadOnly), HandOff::Strict, &never).await? {
+        match self.run(script, first, limits, Arc::new(LoadOnly(self.table)), HandOff::Strict, &never).await? {
             Gave::Names(names) => Ok(names),
             Gave::Value(_) => Err(wrong_answer()),
         }
@@ -170,15 +170,17 @@ fn wrong_answer() -> IsolateError {
 
 /// The world of a script that is only loaded: no time, no randomness, nobody who reads its console.
 #[derive(Debug)]
-struct LoadOnly;
+struct LoadOnly(&'static [OpDecl]);
 
 impl ContextOps for LoadOnly {
     fn data(&self) -> RawJson {
         RawJson::default()
     }
 
-    fn inline(&self, _op: OpIndex, _args: OpArgs) -> Result<Option<RawJson>, OpError> {
-        Err(OpError::new("ERR_LOADING", "there is no ctx while a script is only loaded"))
+    fn inline(&self, op: OpIndex, args: OpArgs) -> Result<Option<RawJson>, OpError> {
+        let path = self.0.get(op.0).map_or("", |decl| decl.path);
+        web::while_loading(path, &args)
+            .unwrap_or_else(|| Err(OpError::new("ERR_LOADING", "a script that is only loaded reaches nothing")))
     }
 
     fn start(
@@ -187,6 +189,9 @@ impl ContextOps for LoadOnly {
         args: OpArgs,
         _callback: Option<Arc<dyn Callback>>,
     ) -> BoxFuture<'static, Result<Option<RawJson>, OpError>> {
+        if self.0.get(op.0).is_some_and(|decl| decl.path == web::SLEEP) {
+            return Box::pin(std::future::pending());
+        }
         Box::pin(std::future::ready(self.inline(op, args)))
     }
 

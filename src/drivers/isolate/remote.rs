@@ -77,6 +77,15 @@ impl Link {
         }
     }
 
+    /// Nobody waits for this operation any more. Whether it was under way.
+    fn forget(&self, id: u64) -> bool {
+        let forgotten = {
+            let mut under_way = lock(&self.under_way);
+            (under_way.waiting.remove(&id), under_way.callbacks.remove(&id))
+        };
+        forgotten.0.is_some()
+    }
+
     /// The callback of an operation that is under way.
     pub(super) fn callback(&self, id: u64) -> Option<Arc<dyn Callback>> {
         lock(&self.under_way).callbacks.get(&id).cloned()
@@ -93,6 +102,20 @@ impl Link {
     }
 }
 
+/// Tells the host if an operation is dropped before it ended.
+struct Wanted {
+    link: Arc<Link>,
+    id: u64,
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        if self.link.forget(self.id) {
+            self.link.send(&ToHost::Cancel { id: self.id });
+        }
+    }
+}
+
 /// The host's side of one call.
 #[derive(Debug)]
 pub(super) struct RemoteOps {
@@ -106,24 +129,6 @@ impl RemoteOps {
     pub(super) fn new(link: Arc<Link>, data: RawJson, absent: &[String], table: &'static [OpDecl]) -> Self {
         let known = |group: &String| table.iter().find_map(|op| op.path.get(..group.len()).filter(|start| start == group));
         Self { link, data, absent: absent.iter().filter_map(known).collect() }
-    }
-}
-
-/// An operation that was started. Dropped before its end, it is dropped at the host too.
-struct Started {
-    link: Arc<Link>,
-    id: u64,
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let left = {
-            let mut under_way = lock(&self.link.under_way);
-            (under_way.waiting.remove(&self.id), under_way.callbacks.remove(&self.id))
-        };
-        if left.0.is_some() {
-            self.link.send(&ToHost::Cancel { id: self.id });
-        }
     }
 }
 
@@ -157,9 +162,9 @@ impl ContextOps for RemoteOps {
             id
         };
         self.link.send(&ToHost::Start { id, op, args, callback: has_callback });
-        let started = Started { link: Arc::clone(&self.link), id };
+        let wanted = Wanted { link: Arc::clone(&self.link), id };
         Box::pin(async move {
-            let _started = started;
+            let _wanted = wanted;
             match outcome.await {
                 Ok(outcome) => outcome.into(),
                 Err(_) => Err(OpError::new("ERR_RELEASED", "the call has ended")),

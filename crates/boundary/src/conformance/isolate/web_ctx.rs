@@ -3,6 +3,7 @@
 //! Invariant: the earliest timer ends first, and none before everything else had its turn. Deliberately no real time and no network.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,12 +58,11 @@ impl WebTime {
             web::ENTROPY => {
                 let bytes: usize = serde_json::from_str(args[0].get()).expect("a number of bytes");
                 let mut state = self.lock();
-                let digits: String = (0..bytes)
-                    .map(|_| {
-                        state.drawn = state.drawn.wrapping_add(1);
-                        format!("{:02x}", state.drawn)
-                    })
-                    .collect();
+                let mut digits = String::new();
+                for _ in 0..bytes {
+                    state.drawn = state.drawn.wrapping_add(1);
+                    let _ = write!(digits, "{:02x}", state.drawn);
+                }
                 Some(Ok(Some(raw(&json!(digits).to_string()))))
             }
             _ => None,
