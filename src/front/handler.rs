@@ -333,7 +333,8 @@ impl PeerHandler for Connection {
         let is_hello = request.method == "initialize";
         let hello = is_hello.then(|| self.introduction.guard());
         if !is_hello {
-            self.introduction.wait(&request.cancel).await?;
+            let needed = !self.host.core().config.host_hooks.session.is_empty();
+            self.introduction.wait(needed, &request.cancel).await?;
         }
         let mut params: Value = match &request.params {
             Some(raw) => serde_json::from_str(raw.get()).map_err(|error| RpcError::invalid_params(error.to_string()))?,

@@ -1,7 +1,8 @@
 //! Whether a client has introduced itself.
 //!
-//! Invariant: nothing but `initialize` and `ping` is served before an `initialize` has succeeded; what comes while one is
-//! under way waits for its outcome, so that a client may send without waiting. Deliberately no look at what it said.
+//! Invariant: after a refused `initialize`, and where hooks look at sessions, nothing but `initialize` and `ping` is served
+//! before one has succeeded; what comes while one is under way waits for its outcome, so that a client may send without waiting.
+//! Deliberately no look at what it said, and no more severity: a client that leaves the handshake out harms nobody else.
 
 use greenroom_boundary::CancellationToken;
 use greenroom_wire::RpcError;
@@ -12,6 +13,7 @@ struct State {
     /// Handshakes under way.
     under_way: usize,
     done: bool,
+    refused: bool,
 }
 
 /// Of one connection.
@@ -29,13 +31,13 @@ impl Introduction {
         Introducing(self)
     }
 
-    /// Waits for the handshakes under way; an error if none has succeeded.
-    pub(super) async fn wait(&self, cancel: &CancellationToken) -> Result<(), RpcError> {
+    /// Waits for the handshakes under way; an error if none has succeeded though one was refused, or one is `needed`.
+    pub(super) async fn wait(&self, needed: bool, cancel: &CancellationToken) -> Result<(), RpcError> {
         let mut state = self.0.subscribe();
         let settled = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(RpcError::new(RpcError::CANCELLED, "the request was cancelled")),
-            settled = state.wait_for(|state| state.done || state.under_way == 0) => settled.is_ok_and(|state| state.done),
+            settled = state.wait_for(|state| state.done || state.under_way == 0) => settled.is_ok_and(|state| state.done || !(state.refused || needed)),
         };
         if settled {
             Ok(())
@@ -57,6 +59,9 @@ impl Introducing<'_> {
 
 impl Drop for Introducing<'_> {
     fn drop(&mut self) {
-        self.0.0.send_modify(|state| state.under_way = state.under_way.saturating_sub(1));
+        self.0.0.send_modify(|state| {
+            state.under_way = state.under_way.saturating_sub(1);
+            state.refused |= !state.done;
+        });
     }
 }
