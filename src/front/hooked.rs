@@ -77,13 +77,8 @@ impl Looks<'_> {
     ) -> Result<RawJson, RpcError> {
         let core = front.core.clone();
         let exchange = self.exchange(&core.drivers.tracer);
-        let refused = |failure| front.rpc(&CallError::Hook(failure));
-        let asked = message.name().to_owned();
-        let mut request = exchange.run(&chain.request, Side::Request, message, record).await.map_err(refused)?;
-        if request.name() != asked {
-            let also = core.router.host_chain(&request).validators_beside(chain);
-            request = exchange.run(&also, Side::Request, request, record).await.map_err(refused)?;
-        }
+        let request = exchange.run(&chain.request, Side::Request, message, record).await;
+        let request = request.map_err(|failure| front.rpc(&CallError::Hook(failure)))?;
         record.note_sent(&request.params);
         if !chain.request.is_empty() {
             front.call.raw = front.call.raw.take().map(RawParams::unambiguous);

@@ -74,13 +74,6 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The validators of requests in here that `asked` does not have: a mutator that sends a call elsewhere does not take it
-    /// past those who judge what it has become.
-    pub(crate) fn validators_beside(self, asked: &Self) -> Vec<Arc<HookBinding>> {
-        let is_new = |hook: &Arc<HookBinding>| !asked.request.iter().any(|other| Arc::ptr_eq(other, hook));
-        self.request.into_iter().filter(|hook| !hook.form.is_mutator() && is_new(hook)).collect()
-    }
-
     /// Whether nothing would run.
     pub fn is_empty(&self) -> bool {
         self.request.is_empty() && self.response.is_empty()

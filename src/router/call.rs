@@ -158,11 +158,7 @@ impl Router {
             depth: cx.hook_depth(),
         };
         let asked = subject(&message).to_owned();
-        let mut message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
-        if subject(&message) != asked {
-            let also = slot.hooks.chain(&message.method, message.name(), &cx.hooks).validators_beside(chain);
-            message = exchange.run(&also, Side::Request, message, record).await.map_err(CallError::Hook)?;
-        }
+        let message = exchange.run(&chain.request, Side::Request, message, record).await.map_err(CallError::Hook)?;
         record.note_sent(&message.params);
         reachable(&slot.config, boundary, &message)?;
         if subject(&message) != asked {

@@ -48,11 +48,5 @@ export function answer(turn: any) {
   return { ...turn, response: { message: { role: "assistant", content: "From the cache." }, finish_reason: "stop" } };
 }
 
-/** Sends a call to another tool. */
-export function to_wipe(envelope: Envelope) {
-  (envelope.message.params as any).name = "wipe";
-  return { ...envelope, mutated: true };
-}
-
 /** A result that is none. */
 export function boom(envelope: Envelope) { return { ...envelope, mutated: true, message: { ...envelope.message, result: "boom" } }; }
