@@ -7,8 +7,10 @@ mod level;
 mod news;
 mod question;
 mod root;
+mod shown;
 
 pub use level::LogLevel;
 pub(crate) use news::News;
 pub(crate) use question::{Question, answer, capabilities};
 pub use root::{Client, RootId, RootSession};
+pub(crate) use shown::Owners;

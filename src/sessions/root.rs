@@ -12,6 +12,7 @@ use greenroom_wire::RpcError;
 use serde_json::Value;
 
 use super::LogLevel;
+use super::shown::Shown;
 
 /// Names a root within its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +53,8 @@ pub struct RootSession {
     pub id: RootId,
     /// Cancelled when it ends.
     pub ended: CancellationToken,
+    /// What its client was shown.
+    pub(crate) shown: Shown,
     client: RwLock<Option<Arc<dyn Client>>>,
     wishes: Mutex<Wishes>,
 }
