@@ -8,6 +8,7 @@ mod expand;
 mod hooks;
 mod load;
 mod model;
+mod names;
 mod resolve;
 mod search;
 mod template;

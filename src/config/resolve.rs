@@ -560,6 +560,7 @@ impl Resolver<'_> {
     }
 
     fn server(&mut self, name: &str, entry: &McpServer) -> Result<ServerConfig, ConfigError> {
+        super::names::check(name, entry).map_err(|(at, message)| self.invalid(&at, message))?;
         let kind = match self.server_kind(name, entry) {
             Ok(kind) => kind?,
             Err(reason) => ServerKind::Disabled(reason),

@@ -3,6 +3,7 @@
 //! Invariant: the exact name that is listed can be called. Without a `publish` section the agents are published, or all
 //! external servers if there are none. Deliberately made anew for each list, so that changes show.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use greenroom_boundary::ServerName;
@@ -13,6 +14,25 @@ use crate::host::HostCore;
 use crate::router::{CallContext, CallError, NameTable, ToolEntry};
 use crate::servers::PROMPTS_SERVER;
 
+/// The list of tools.
+pub(super) const TOOLS: &str = "tools/list";
+/// The list of prompts.
+pub(super) const PROMPTS: &str = "prompts/list";
+
+/// A server, and its own name for what is meant.
+pub(super) type Owner = (ServerName, String);
+
+/// Why no server is behind a name.
+pub(super) enum Unowned {
+    /// A server that may have it is out of reach.
+    Failed(CallError),
+    /// Nobody has it.
+    Unknown {
+        /// The shown name that is nearest.
+        nearest: Option<String>,
+    },
+}
+
 /// The published tools, or prompts.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
@@ -20,6 +40,8 @@ pub struct Catalogue {
     pub entries: NameTable,
     /// Why a server is left out, if one is.
     pub failed: Option<CallError>,
+    /// Names that may belong to a server before theirs that is out of reach, and why it is.
+    uncertain: BTreeMap<String, CallError>,
 }
 
 impl Catalogue {
@@ -37,13 +59,23 @@ impl Catalogue {
     async fn of(core: &Arc<HostCore>, cx: &CallContext, references: &[String], method: &str) -> Self {
         let parsed: Vec<_> = references.iter().map(|reference| parse(reference)).collect();
         let lists = core.router.list_each(cx, parsed.iter().map(|(server, ..)| server), method).await;
-        let mut catalogue = Self::default();
+        let known = cx.root.shown.owners(core, method);
+        let mut catalogue = Self { entries: NameTable::with_reserved(known.clone()), ..Self::default() };
+        let mut failures: Vec<(Option<&str>, &CallError)> = Vec::new();
         for (server, only, alias) in &parsed {
             match lists.get(server) {
-                Some(Ok(items)) => catalogue.add(server, *only, *alias, items),
+                Some(Ok(items)) => {
+                    for name in catalogue.add(server, *only, *alias, items) {
+                        let before = failures.iter().find(|(only, _)| only.is_none_or(|only| only == name));
+                        if let Some((_, error)) = before.filter(|_| !known.contains_key(&name)) {
+                            catalogue.uncertain.insert(name, (*error).clone());
+                        }
+                    }
+                }
                 Some(Err(error)) => {
                     let reason = core.drivers.credentials.mask(&error.to_string());
                     tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
+                    failures.push((only.map(|only| alias.unwrap_or(only)), error));
                     catalogue.failed.get_or_insert_with(|| error.clone());
                 }
                 None => {}
@@ -55,14 +87,45 @@ impl Catalogue {
         catalogue
     }
 
-    fn add(&mut self, server: &ServerName, only: Option<&str>, alias: Option<&str>, items: &[Value]) {
+    fn add(&mut self, server: &ServerName, only: Option<&str>, alias: Option<&str>, items: &[Value]) -> Vec<String> {
+        let mut names = Vec::new();
         for spec in items {
             let Some(tool) = spec.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             if only.is_none_or(|only| only == tool) {
                 let shown = alias.unwrap_or(&tool).to_owned();
-                self.entries.add(&shown, ToolEntry { server: server.clone(), tool, spec: spec.clone() });
+                names.push(self.entries.add(&shown, ToolEntry { server: server.clone(), tool, spec: spec.clone() }));
             }
         }
+        names
+    }
+
+    /// Which server is behind a name: what the client was shown holds; what it was not is looked up now.
+    pub(super) async fn owner(core: &Arc<HostCore>, cx: &CallContext, method: &str, name: &str) -> Result<Owner, Unowned> {
+        if let Some(owner) = cx.root.shown.owner(core, method, name) {
+            return Ok(owner);
+        }
+        let catalogue = match method {
+            PROMPTS => Self::prompts(core, cx).await,
+            _ => Self::collect(core, cx).await,
+        };
+        let certain = catalogue.entries.iter().filter(|(name, _)| !catalogue.uncertain.contains_key(*name));
+        cx.root.shown.note(core, method, certain.map(owned));
+        match (catalogue.entries.get(name), catalogue.uncertain.get(name)) {
+            // The name may be that of another tool: better none than the wrong one.
+            (Some(_), Some(error)) => Err(Unowned::Failed(error.clone())),
+            (Some(entry), None) => Ok((entry.server.clone(), entry.tool.clone())),
+            // It may be a tool of a server that is out of reach: then that is the news.
+            (None, _) => Err(match catalogue.failed {
+                Some(error) => Unowned::Failed(error),
+                None => Unowned::Unknown { nearest: catalogue.entries.nearest(name).map(str::to_owned) },
+            }),
+        }
+    }
+
+    /// As the list method shows them to the client of the session, who may rely on the names from now on.
+    pub(super) fn show(&self, core: &Arc<HostCore>, cx: &CallContext, method: &str) -> Vec<Value> {
+        cx.root.shown.note(core, method, self.entries.iter().map(owned));
+        self.list()
     }
 
     /// As the list method shows them.
@@ -74,6 +137,10 @@ impl Catalogue {
         });
         shown.collect()
     }
+}
+
+fn owned((name, entry): (&str, &ToolEntry)) -> (String, Owner) {
+    (name.to_owned(), (entry.server.clone(), entry.tool.clone()))
 }
 
 /// `server[/item][:alias]`, read.

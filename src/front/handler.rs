@@ -16,7 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::Catalogue;
-use super::catalogue::{external_servers, resource_servers};
+use super::catalogue::{Owner, PROMPTS, TOOLS, Unowned, external_servers, resource_servers};
 use super::client::{Begun, PeerClient, UnderWay};
 use super::introduction::{Introducing, Introduction};
 use crate::agents::{TurnTree, VIA_KEY};
@@ -144,7 +144,7 @@ impl Front {
     pub(super) async fn dispatch(&self) -> Result<RawJson, RpcError> {
         match self.call.method.as_str() {
             "initialize" => self.initialize().await,
-            "tools/list" => encode(&json!({"tools": Catalogue::collect(&self.core, &self.context()).await.list()})),
+            "tools/list" => self.list_tools().await,
             "tools/call" => self.call_tool().await,
             "prompts/list" => self.list_prompts().await,
             "prompts/get" => self.get_prompt().await,
@@ -228,16 +228,8 @@ impl Front {
             forwarded.as_object_mut().and_then(|params| params.shift_remove("_meta"));
         }
         let cx = self.context();
-        let catalogue = Catalogue::collect(&self.core, &cx).await;
-        let Some(entry) = catalogue.entries.get(name) else {
-            // It may be a tool of a server that is out of reach: then that is the news.
-            if let Some(error) = catalogue.failed {
-                return Err(self.rpc(&error));
-            }
-            let hint = catalogue.entries.nearest(name).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
-            return Err(RpcError::invalid_params(format!("unknown tool: {name}{hint}")));
-        };
-        let output = self.core.router.forward(&cx, &entry.server, &entry.tool, forwarded, self.call.raw.clone()).await;
+        let (server, tool) = self.owner(&cx, TOOLS, name).await?;
+        let output = self.core.router.forward(&cx, &server, &tool, forwarded, self.call.raw.clone()).await;
         let output = output.map_err(|error| self.rpc(&error))?;
         match output.raw {
             Some(raw) => Ok(raw),
@@ -245,8 +237,28 @@ impl Front {
         }
     }
 
+    async fn list_tools(&self) -> Result<RawJson, RpcError> {
+        let cx = self.context();
+        let catalogue = Catalogue::collect(&self.core, &cx).await;
+        encode(&json!({"tools": catalogue.show(&self.core, &cx, TOOLS)}))
+    }
+
+    /// The server behind a tool's or prompt's name.
+    pub(super) async fn owner(&self, cx: &CallContext, list: &str, name: &str) -> Result<Owner, RpcError> {
+        let kind = if list == PROMPTS { "prompt" } else { "tool" };
+        Catalogue::owner(&self.core, cx, list, name).await.map_err(|unowned| match unowned {
+            Unowned::Failed(error) => self.rpc(&error),
+            Unowned::Unknown { nearest } => {
+                let hint = nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
+                RpcError::invalid_params(format!("unknown {kind}: {name}{hint}"))
+            }
+        })
+    }
+
     async fn list_prompts(&self) -> Result<RawJson, RpcError> {
-        encode(&json!({"prompts": Catalogue::prompts(&self.core, &self.context()).await.list()}))
+        let cx = self.context();
+        let catalogue = Catalogue::prompts(&self.core, &cx).await;
+        encode(&json!({"prompts": catalogue.show(&self.core, &cx, PROMPTS)}))
     }
 
     async fn get_prompt(&self) -> Result<RawJson, RpcError> {
@@ -257,11 +269,8 @@ impl Front {
             forwarded["arguments"] = json!({});
         }
         let cx = self.context();
-        let catalogue = Catalogue::prompts(&self.core, &cx).await;
-        let Some(entry) = catalogue.entries.get(name) else {
-            return Err(RpcError::invalid_params(format!("unknown prompt: {name}")));
-        };
-        let output = self.core.router.get_prompt(&cx, &entry.server, &entry.tool, forwarded, self.call.raw.clone()).await;
+        let (server, prompt) = self.owner(&cx, PROMPTS, name).await?;
+        let output = self.core.router.get_prompt(&cx, &server, &prompt, forwarded, self.call.raw.clone()).await;
         let output = output.map_err(|error| self.rpc(&error))?;
         output.raw.map_or_else(|| encode(&output.value), Ok)
     }

@@ -3,12 +3,17 @@
 //! Invariant: a server that lists an address goes before one whose template fits it, and that before all others; what the
 //! owner says is what the client hears. Deliberately no rewriting of addresses.
 
+use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{RawJson, ServerName};
 use greenroom_wire::RpcError;
 use serde_json::{Value, json};
 
 use super::handler::{Front, encode};
 use crate::router::{CallContext, CallError};
+use crate::sessions::Owners;
+
+/// The list of resources.
+const RESOURCES: &str = "resources/list";
 
 impl Front {
     pub(super) async fn list_resources(&self, key: &str) -> Result<RawJson, RpcError> {
@@ -19,7 +24,7 @@ impl Front {
         for server in &servers {
             match lists.remove(server) {
                 None => {}
-                Some(Ok(found)) => items.extend(found),
+                Some(Ok(found)) => items.extend(self.own(&cx, server, found)),
                 Some(Err(error)) => {
                     let reason = self.core.drivers.credentials.mask(&error.to_string());
                     tracing::warn!(server = %server, code = error.code(), "server left out of the list: {reason}");
@@ -29,10 +34,35 @@ impl Front {
         encode(&json!({key: items}))
     }
 
+    /// The resources that no other server has been shown to have; the others are warned of.
+    fn own(&self, cx: &CallContext, server: &ServerName, found: Vec<Value>) -> Vec<Value> {
+        let (list, key) = match self.call.method.as_ref() {
+            RESOURCES => (RESOURCES, "uri"),
+            _ => return found,
+        };
+        let (shown, mut owners) = (&cx.root.shown, Owners::new());
+        let known = shown.owners(&self.core, list);
+        let mut is_own = |item: &Value| {
+            let Some(uri) = item.get(key).and_then(Value::as_str) else { return true };
+            let owner = known.get(uri).map(|(owner, _)| owner).filter(|owner| *owner != server);
+            if let Some(owner) = owner {
+                let body = json!({"uri": uri, "takenBy": owner});
+                let event = EventKind::Warning { boundary: format!("mcp.{server}"), method: "uri_taken".to_owned(), body };
+                self.core.drivers.tracer.emit(&cx.scope, None, event);
+                return false;
+            }
+            owners.insert(uri.to_owned(), (server.clone(), uri.to_owned()));
+            true
+        };
+        let items = found.into_iter().filter(|item| is_own(item)).collect();
+        shown.note(&self.core, list, owners);
+        items
+    }
+
     pub(super) async fn read_resource(&self) -> Result<RawJson, RpcError> {
         let uri = self.uri()?;
         let cx = self.context();
-        let owners = self.owners(&cx, uri).await;
+        let owners = self.owners(&cx, uri).await?;
         let is_owned = !owners.is_empty();
         let asked = if is_owned { owners } else { self.resource_servers() };
         let mut failure: Option<CallError> = None;
@@ -57,7 +87,7 @@ impl Front {
     pub(super) async fn subscribe(&self, wanted: bool) -> Result<RawJson, RpcError> {
         let uri = self.uri()?;
         let cx = self.context();
-        let owners = self.owners(&cx, uri).await;
+        let owners = self.owners(&cx, uri).await?;
         let only = self.resource_servers();
         let server = match (owners.into_iter().next(), only.as_slice()) {
             (Some(owner), _) => owner,
@@ -86,13 +116,30 @@ impl Front {
     }
 
     /// The servers that have an address: the one that lists it, else those with a template that fits.
-    pub(super) async fn owners(&self, cx: &CallContext, uri: &str) -> Vec<ServerName> {
+    pub(super) async fn owners(&self, cx: &CallContext, uri: &str) -> Result<Vec<ServerName>, RpcError> {
+        let shown = &cx.root.shown;
+        if let Some((owner, _)) = shown.owner(&self.core, RESOURCES, uri) {
+            return Ok(vec![owner]);
+        }
         let servers = self.resource_servers();
-        let lists = self.core.router.list_each(cx, &servers, "resources/list").await;
+        let lists = self.core.router.list_each(cx, &servers, RESOURCES).await;
+        let mut before: Option<&CallError> = None;
         for server in &servers {
-            let Some(Ok(listed)) = lists.get(server) else { continue };
+            let listed = match lists.get(server) {
+                Some(Ok(listed)) => listed,
+                Some(Err(error)) => {
+                    before.get_or_insert(error);
+                    continue;
+                }
+                None => continue,
+            };
             if listed.iter().any(|item| item.get("uri").and_then(Value::as_str) == Some(uri)) {
-                return vec![server.clone()];
+                // A server before this one may have it, too: better none than the wrong one.
+                if let Some(error) = before {
+                    return Err(self.rpc(error));
+                }
+                shown.note(&self.core, RESOURCES, [(uri.to_owned(), (server.clone(), uri.to_owned()))]);
+                return Ok(vec![server.clone()]);
             }
         }
         let mut owners = Vec::new();
@@ -104,7 +151,7 @@ impl Front {
                 owners.push(server);
             }
         }
-        owners
+        Ok(owners)
     }
 }
 
@@ -121,11 +168,19 @@ fn unknown(uri: &str) -> RpcError {
 /// Whether an address can come from a template (RFC 6570): a plain `{name}` stands for text without `/`, `{+name}` and the
 /// other forms for any text.
 fn fits(template: &str, uri: &str) -> bool {
-    let Some((literal, rest)) = template.split_once('{') else { return template == uri };
-    let (Some(uri), Some((expression, rest))) = (uri.strip_prefix(literal), rest.split_once('}')) else { return false };
-    let is_plain = expression.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '%');
-    let longest = if is_plain { uri.find('/').unwrap_or(uri.len()) } else { uri.len() };
-    (0..=longest).filter(|end| uri.is_char_boundary(*end)).any(|end| fits(rest, &uri[end..]))
+    let mut pattern = String::from("(?s)^");
+    let mut rest = template;
+    while let Some((literal, expression)) = rest.split_once('{') {
+        let Some((expression, after)) = expression.split_once('}') else { return false };
+        pattern.push_str(&regex::escape(literal));
+        let is_plain = expression.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '%');
+        pattern.push_str(if is_plain { "[^/]*" } else { ".*" });
+        rest = after;
+    }
+    pattern.push_str(&regex::escape(rest));
+    pattern.push('$');
+    // A template too large to be compiled fits nothing.
+    regex::Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(uri))
 }
 
 #[cfg(test)]
@@ -142,6 +197,7 @@ mod tests {
     #[test_case("db://x{?q,r}", "db://x?q=1&r=2", true; "query")]
     #[test_case("db://x", "db://x", true; "no expression")]
     #[test_case("db://{a", "db://b", false; "broken")]
+    #[test_case("x:{+a}{+b}{+c}{+d}{+e}{+f}{+g}{+h}{+i}Z", &format!("x:{}", "a".repeat(80)), false; "many")]
     fn templates_fit(template: &str, uri: &str, expected: bool) {
         assert_eq!(fits(template, uri), expected);
     }

@@ -7,7 +7,7 @@ use greenroom_boundary::{RawJson, ServerName};
 use greenroom_wire::RpcError;
 use serde_json::{Value, json};
 
-use super::Catalogue;
+use super::catalogue::PROMPTS;
 use super::handler::{Front, encode};
 use crate::sessions::LogLevel;
 
@@ -20,14 +20,13 @@ impl Front {
         let server: ServerName = match text("/ref/type") {
             Some("ref/prompt") => {
                 let name = text("/ref/name").ok_or_else(|| bad("`ref.name` is missing or no string"))?;
-                let catalogue = Catalogue::prompts(&self.core, &cx).await;
-                let entry = catalogue.entries.get(name).ok_or_else(|| bad(&format!("unknown prompt: {name}")))?;
-                params["ref"]["name"] = json!(entry.tool);
-                entry.server.clone()
+                let (server, prompt) = self.owner(&cx, PROMPTS, name).await?;
+                params["ref"]["name"] = json!(prompt);
+                server
             }
             Some("ref/resource") => {
                 let uri = text("/ref/uri").ok_or_else(|| bad("`ref.uri` is missing or no string"))?;
-                let owner = self.owners(&cx, uri).await.into_iter().next();
+                let owner = self.owners(&cx, uri).await?.into_iter().next();
                 owner.ok_or_else(|| bad(&format!("no published server has the resource {uri}")))?
             }
             _ => return Err(bad("`ref.type` must be `ref/prompt` or `ref/resource`")),

@@ -10,6 +10,7 @@ use greenroom_boundary::{ServerName, Tracer};
 use serde_json::{Value, json};
 
 use super::CallContext;
+use crate::sessions::Owners;
 
 pub use greenroom_harness::load::nearest;
 
@@ -28,10 +29,6 @@ pub struct ToolEntry {
 }
 
 impl ToolEntry {
-    fn path(&self) -> String {
-        format!("{}/{}", self.server, self.tool)
-    }
-
     /// Whether calling it again does no harm, by its own word.
     pub fn is_idempotent(&self) -> bool {
         let hint = |name: &str| self.spec.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool).unwrap_or(false);
@@ -73,9 +70,26 @@ pub struct NameTable {
     order: Vec<String>,
     entries: BTreeMap<String, ToolEntry>,
     renamed: Vec<Renamed>,
+    /// Names that stand for a tool already, though it may be out of reach.
+    reserved: Owners,
+    /// From which number on a taken name is tried again.
+    next: BTreeMap<String, usize>,
+    /// What a tool was named, by server, tool and the name wanted.
+    given: BTreeMap<(ServerName, String, String), String>,
 }
 
 impl NameTable {
+    /// A table in which some names have their owner already.
+    pub(crate) fn with_reserved(reserved: Owners) -> Self {
+        Self { reserved, ..Self::default() }
+    }
+
+    /// Who has a name.
+    fn owner(&self, name: &str) -> Option<(&ServerName, &str)> {
+        let entry = self.entries.get(name).map(|entry| (&entry.server, entry.tool.as_str()));
+        entry.or_else(|| self.reserved.get(name).map(|(server, tool)| (server, tool.as_str())))
+    }
+
     /// Adds a tool under the name `wanted`, cleaned for providers; a taken name gets `_2`, `_3`, … Returns the name given.
     /// The same tool under the same name is there once.
     pub fn add(&mut self, wanted: &str, entry: ToolEntry) -> String {
@@ -84,17 +98,28 @@ impl NameTable {
         let clean: String = clean.chars().take(MAX_NAME_CHARS).collect();
         let clean = if clean.is_empty() { "tool".to_owned() } else { clean };
         let mut name = clean.clone();
-        let mut number = 2;
         let mut taken_by = None;
-        while let Some(other) = self.entries.get(&name) {
-            if other.server == entry.server && other.tool == entry.tool {
-                return name;
+        let own = (entry.server.clone(), entry.tool.clone(), clean.clone());
+        if let Some(name) = self.given.get(&own) {
+            return name.clone();
+        }
+        let mut number = self.next.get(&clean).copied().unwrap_or(2);
+        while let Some((server, tool)) = self.owner(&name) {
+            if *server == entry.server && tool == entry.tool {
+                if self.entries.contains_key(&name) {
+                    return name;
+                }
+                break;
             }
-            taken_by.get_or_insert_with(|| other.path());
+            taken_by.get_or_insert_with(|| format!("{server}/{tool}"));
             let suffix = format!("_{number}");
             name = clean.chars().take(MAX_NAME_CHARS - suffix.len()).collect::<String>() + &suffix;
             number += 1;
         }
+        if taken_by.is_some() {
+            self.next.insert(clean.clone(), number);
+        }
+        self.given.insert(own, name.clone());
         if let Some(taken_by) = taken_by {
             self.renamed.push(Renamed {
                 shown: name.clone(),

@@ -8,9 +8,11 @@ mod level;
 mod news;
 mod question;
 mod root;
+mod shown;
 
 pub(crate) use depth::{DEPTH_KEY, enter_depth};
 pub use level::LogLevel;
 pub(crate) use news::News;
 pub(crate) use question::{Question, answer, capabilities};
 pub use root::{Client, RootId, RootSession};
+pub(crate) use shown::Owners;

@@ -13,6 +13,7 @@ use greenroom_wire::RpcError;
 use serde_json::Value;
 
 use super::LogLevel;
+use super::shown::Shown;
 
 /// Names a root within its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +56,8 @@ pub struct RootSession {
     pub ended: CancellationToken,
     /// How many hosts stand between this session and the first of a chain of hosts.
     depth: AtomicU64,
+    /// What its client was shown.
+    pub(crate) shown: Shown,
     client: RwLock<Option<Arc<dyn Client>>>,
     wishes: Mutex<Wishes>,
 }

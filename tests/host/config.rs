@@ -67,6 +67,18 @@ fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word
     "greenroom.yaml: agents.nanobot.meta: an agent and a server may not share a name; rename one"; "clash with a built in one"
 )]
 #[test_case(
+    "mcpServers: {shop: {url: 'http://x', toolOverrides: {look: {name: same}, remove: {name: same}}}}",
+    "greenroom.yaml: mcpServers.shop.toolOverrides.remove: tools look and remove would both be called same; give one of them another name"; "two overrides of one name"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: 'http://x', toolOverrides: {p: {name: q}, q: {}}}}",
+    "greenroom.yaml: mcpServers.shop.toolOverrides.q: tools p and q would both be called q; give one of them another name"; "an override that takes a name"
+)]
+#[test_case(
+    "mcpServers: {a/b: {url: 'http://x'}}",
+    "greenroom.yaml: mcpServers.a/b: a server's name is not empty and has no `/` and no `:`, as references are written server/tool:alias"; "a server that nothing can name"
+)]
+#[test_case(
     "agents: {a: {}, b: {}}",
     "greenroom.yaml: publish.entrypoint: there are several agents; name those that clients talk to"; "no entrypoint"
 )]
