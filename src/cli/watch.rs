@@ -183,7 +183,9 @@ fn files_of(case: &ScenarioCase) -> BTreeSet<PathBuf> {
         ScriptConfig::Inline { .. } => None,
     }));
     let library = config.as_ref().map_or_else(ScriptLibrary::default, ScriptLibrary::of);
-    scripts.iter().for_each(|script| drop(library.load(&ScriptConfig::File(script.clone()))));
+    for script in &scripts {
+        drop(library.load(&ScriptConfig::File(script.clone())));
+    }
     files.extend(library.files());
     files.extend(scripts);
     files.extend(case.scenario.drivers.cassettes().map(|cassette| base.join(cassette)));

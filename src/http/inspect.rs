@@ -68,12 +68,12 @@ impl InspectFront {
 }
 
 /// Refuses web pages of other sites, DNS rebinding included. Gives the host that was asked for.
-fn checked(headers: &HeaderMap) -> Result<&str, Response> {
+fn checked(headers: &HeaderMap) -> Result<&str, (StatusCode, &'static str)> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST).unwrap_or_default();
     let is_web = |origin: &str| origin == "null" || origin.starts_with("http://") || origin.starts_with("https://");
     let is_near = |origin: &str| origin.split_once("://").is_some_and(|(_, host)| is_loopback(host));
-    let refuse = |why: &'static str| Err((StatusCode::FORBIDDEN, why).into_response());
+    let refuse = |why: &'static str| Err((StatusCode::FORBIDDEN, why));
     if !is_address(host) {
         return refuse("the Host must be an IP address or localhost\n");
     }
@@ -102,12 +102,12 @@ fn is_loopback(host: &str) -> bool {
 }
 
 async fn version(headers: HeaderMap) -> Result<Json<Value>, Response> {
-    checked(&headers)?;
+    checked(&headers).map_err(IntoResponse::into_response)?;
     Ok(Json(json!({ "Browser": concat!("greenroom/", env!("CARGO_PKG_VERSION")), "Protocol-Version": PROTOCOL })))
 }
 
 async fn list(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Result<Json<Value>, Response> {
-    let host = checked(&headers)?;
+    let host = checked(&headers).map_err(IntoResponse::into_response)?;
     let target = |number: u64| {
         let id = format!("{}-{number}", desk.token);
         json!({
@@ -129,7 +129,7 @@ async fn attach(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Response> {
-    checked(&headers)?;
+    checked(&headers).map_err(IntoResponse::into_response)?;
     let number = target.strip_prefix(&desk.token).and_then(|rest| rest.strip_prefix('-')).and_then(|rest| rest.parse().ok());
     let session = number.ok_or(AttachError::NoTarget).and_then(|number| desk.hub.attach(number));
     match session {

@@ -40,7 +40,7 @@ pub(super) async fn read(peer: Peer, mut source: Box<dyn FrameSource>) {
             None => break None,
             Some(Ok(frame)) => guarded(|| dispatch(&peer, &frame)),
             Some(Err(error @ McpError::TooLarge { .. })) => {
-                guarded(|| lose(&peer, source.lost_id(), source.lost_request(), &error))
+                guarded(|| lose(&peer, source.lost_id(), source.lost_request(), &error));
             }
             Some(Err(error)) => break Some(error),
         }
