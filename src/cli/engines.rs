@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[cfg(any(feature = "v8", feature = "quickjs"))]
 use std::sync::OnceLock;
 
-#[cfg(any(feature = "v8", feature = "quickjs"))]
+#[cfg(feature = "v8")]
 use anyhow::Context as _;
 use clap::ValueEnum;
 use greenroom_boundary::IsolateDriver;
