@@ -52,12 +52,16 @@ impl Default for V8Options {
 pub struct V8Census {
     /// Isolate threads.
     pub threads: usize,
+    /// Threads beside these whose script did not react to a kill, and that still run.
+    pub given_up_threads: usize,
     /// Contexts that V8 has not freed.
     pub native_contexts: usize,
     /// Contexts that are kept on purpose: spares and those of frozen scripts.
     pub kept_contexts: usize,
     /// No thread has anything to tidy up.
     pub are_ready: bool,
+    /// No thread holds anything that ended calls may have left behind.
+    pub are_collected: bool,
 }
 
 /// The V8 engine.
@@ -131,9 +135,11 @@ impl V8Engine {
             |of: fn(&WorkerStatus) -> &AtomicUsize| statuses.iter().map(|status| of(status).load(Ordering::Relaxed)).sum();
         V8Census {
             threads: statuses.len(),
+            given_up_threads: self.pool.given_up_threads(),
             native_contexts: sum(|status| &status.native_contexts),
             kept_contexts: sum(|status| &status.kept_contexts),
             are_ready: statuses.iter().all(|status| status.is_ready.load(Ordering::Acquire)),
+            are_collected: statuses.iter().all(|status| status.is_collected.load(Ordering::Relaxed)),
         }
     }
 

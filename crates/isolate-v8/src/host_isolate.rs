@@ -49,7 +49,7 @@ pub(crate) struct HostIsolate {
     pub(crate) heap_bytes: usize,
     used_since_collection: u32,
     calls: u32,
-    frozen_calls: u32,
+    frozen_since_collection: u32,
 }
 
 impl HostIsolate {
@@ -88,7 +88,7 @@ impl HostIsolate {
             heap_bytes,
             used_since_collection: 0,
             calls: 0,
-            frozen_calls: 0,
+            frozen_since_collection: 0,
         }
     }
 
@@ -110,8 +110,8 @@ impl HostIsolate {
     pub(crate) fn take_seat(&mut self, script: &Arc<Script>, is_frozen: bool) -> Option<Seat> {
         let same = |known: &Arc<Script>| Arc::ptr_eq(known, script) || known == script;
         if is_frozen {
-            self.frozen_calls += 1;
-            if self.frozen_calls.is_multiple_of(FROZEN_CALLS_PER_COLLECTION) {
+            self.frozen_since_collection += 1;
+            if self.frozen_since_collection.is_multiple_of(FROZEN_CALLS_PER_COLLECTION) {
                 self.used_since_collection += 1;
             }
             let place = self.frozen.iter().position(|frozen| same(&frozen.script));
@@ -194,9 +194,9 @@ impl HostIsolate {
         self.spares.len() + self.ahead.len() + self.frozen.len()
     }
 
-    /// Whether contexts have been used up since the last collection.
+    /// Whether calls may have left something behind since the last collection.
     pub(crate) fn has_garbage(&self) -> bool {
-        self.used_since_collection > 0
+        self.used_since_collection > 0 || self.frozen_since_collection > 0
     }
 
     /// Dead contexts are only freed by a full collection; better now, while nobody waits, than within a call.
@@ -208,7 +208,7 @@ impl HostIsolate {
     pub(crate) fn collect(&mut self) {
         self.isolate.low_memory_notification();
         self.pump_platform();
-        self.used_since_collection = 0;
+        (self.used_since_collection, self.frozen_since_collection) = (0, 0);
     }
 
     /// Runs what V8's platform left for this thread.

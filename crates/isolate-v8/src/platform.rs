@@ -13,12 +13,14 @@ pub struct V8Initialised(());
 const PLATFORM_THREADS: u32 = 1;
 
 /// See the notes of each: frequent full collections would drop bytecode that the next call needs; small young
-/// generation bounds memory; what a dropped isolate held goes back to the system and not into a pool that only grows; the rest closes
-/// doors that scripts do not need.
-const FLAGS: [&str; 6] = [
+/// generation bounds memory; what a dropped isolate held goes back to the system and not into a pool that only grows; unrolling takes the
+/// look for a kill out of a loop without end that is around a `fill` of a new array, so nothing could stop it; the rest closes doors
+/// that scripts do not need.
+const FLAGS: [&str; 7] = [
     "--no-flush-bytecode",
     "--max-semi-space-size=4",
     "--stack-trace-limit=10",
+    "--no-turboshaft-loop-unrolling",
     "--disallow-code-generation-from-strings",
     "--enable-sharedarraybuffer-per-context",
     "--no-memory-pool-share-memory-on-teardown",

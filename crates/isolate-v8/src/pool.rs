@@ -3,7 +3,7 @@
 //! Invariant: a thread is either free (its handle lies here) or has exactly one job (its handle travels in it). At the cap a call waits
 //! its turn; its own limits run meanwhile.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,9 +36,22 @@ pub(crate) struct WorkerHandle {
 struct PoolState {
     idle: Vec<WorkerHandle>,
     threads: BTreeMap<u64, (JoinHandle<()>, Arc<WorkerStatus>)>,
+    /// Those that were given up and still run.
+    given_up: BTreeSet<u64>,
     waiting: VecDeque<oneshot::Sender<Option<WorkerHandle>>>,
     next_id: u64,
     closed: bool,
+}
+
+impl PoolState {
+    /// Whether the thread was known. Its place is free: somebody who waits may start another.
+    fn forget(&mut self, id: u64) -> bool {
+        let was_known = self.threads.remove(&id).is_some();
+        if was_known && let Some(waiting) = self.waiting.pop_front() {
+            let _ = waiting.send(None);
+        }
+        was_known
+    }
 }
 
 /// The pool.
@@ -159,17 +172,32 @@ impl Pool {
         }
     }
 
-    /// Forgets a thread, because it ended or because it was given up; somebody who waits may start another.
+    /// Forgets a thread that does not react to a kill; somebody who waits may start another.
+    pub(crate) fn give_up(&self, id: u64) {
+        self.detach(id);
+        let mut state = self.lock();
+        if state.forget(id) {
+            state.given_up.insert(id);
+        }
+    }
+
+    /// Forgets a thread that ended; somebody who waits may start another.
     pub(crate) fn write_off(&self, id: u64) {
+        self.detach(id);
+        let mut state = self.lock();
+        state.forget(id);
+        state.given_up.remove(&id);
+    }
+
+    fn detach(&self, id: u64) {
         if let Some(hub) = &self.context.inspector {
             hub.remove(id);
         }
-        let mut state = self.lock();
-        if state.threads.remove(&id).is_some()
-            && let Some(waiting) = state.waiting.pop_front()
-        {
-            let _ = waiting.send(None);
-        }
+    }
+
+    /// How many threads were given up and still run.
+    pub(crate) fn given_up_threads(&self) -> usize {
+        self.lock().given_up.len()
     }
 
     /// Ends all threads that are not given up, and waits for them.

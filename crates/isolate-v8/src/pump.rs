@@ -109,7 +109,7 @@ impl Pump {
         match message {
             Some(ToHost::Finished(result)) => return Some(result),
             Some(ToHost::Abandoned(reason)) => {
-                self.pool.write_off(self.worker);
+                self.pool.give_up(self.worker);
                 return Some(Err(reason.error(&self.limits)));
             }
             None => {
@@ -171,7 +171,7 @@ impl Drop for Pump {
             match self.inbox.recv_blocking() {
                 None | Some(ToHost::Finished(_)) => break,
                 Some(ToHost::Abandoned(_)) => {
-                    self.pool.write_off(self.worker);
+                    self.pool.give_up(self.worker);
                     break;
                 }
                 Some(_) => {}

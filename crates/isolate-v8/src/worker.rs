@@ -66,6 +66,8 @@ pub(crate) struct WorkerContext {
 pub(crate) struct WorkerStatus {
     /// It has nothing to tidy up: a job would start at once.
     pub(crate) is_ready: AtomicBool,
+    /// No call has left anything behind since the last collection.
+    pub(crate) is_collected: AtomicBool,
     pub(crate) native_contexts: AtomicUsize,
     pub(crate) kept_contexts: AtomicUsize,
 }
@@ -262,7 +264,12 @@ fn is_range_error(result: &Result<JobValue, Stop>) -> bool {
 
 /// Waits for the next job and uses the time: first spare contexts, then, when it stays quiet, a collection. `None`: the engine is gone.
 fn next_order(host: Option<&mut HostIsolate>, jobs: &Receiver<Order>, status: &WorkerStatus) -> Option<Order> {
-    let Some(host) = host else { return jobs.recv().ok() };
+    let Some(host) = host else {
+        // Without an isolate there is nothing to tidy up.
+        status.is_collected.store(true, Ordering::Relaxed);
+        status.is_ready.store(true, Ordering::Release);
+        return jobs.recv().ok();
+    };
     loop {
         loop {
             match jobs.try_recv() {
@@ -290,5 +297,6 @@ fn next_order(host: Option<&mut HostIsolate>, jobs: &Receiver<Order>, status: &W
 fn tell(host: &mut HostIsolate, status: &WorkerStatus) {
     status.native_contexts.store(host.native_contexts(), Ordering::Relaxed);
     status.kept_contexts.store(host.kept_contexts(), Ordering::Relaxed);
+    status.is_collected.store(!host.has_garbage(), Ordering::Relaxed);
     status.is_ready.store(true, Ordering::Release);
 }
