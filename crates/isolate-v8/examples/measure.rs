@@ -2,7 +2,7 @@
 //!
 //! Invariant: a hook is timed as the host sees it, thread hop included, on a ready engine; floors are timed in the same process.
 //! Machines have fast and slow phases: compare numbers of one run only. Deliberately no statistics beyond min, p50 and p99.
-#![expect(clippy::disallowed_methods, reason = "a measuring program reads the clock")]
+#![expect(clippy::disallowed_methods, reason = "a measuring program reads the clock, and paces what it measures")]
 #![expect(clippy::print_stdout, reason = "its result")]
 
 mod support;
@@ -110,16 +110,6 @@ fn floors() {
     .expect("the floor is measured");
 }
 
-/// Waits until nothing is left to tidy up, as between the messages of people.
-fn settle(world: &World) {
-    for _ in 0..1000 {
-        if world.engine.census().are_ready {
-            return;
-        }
-        std::thread::sleep(Duration::from_micros(50));
-    }
-}
-
 fn hooks(world: &World, name: &str, isolation: Isolation, rounds: usize, paced: Option<Duration>) {
     let script = script(&hook());
     let call = || drop(world.call(&script, "Create", vec![raw(MESSAGES)], limits(isolation)).expect("a value"));
@@ -127,7 +117,8 @@ fn hooks(world: &World, name: &str, isolation: Isolation, rounds: usize, paced: 
     let mut times = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         if let Some(pause) = paced {
-            settle(world);
+            // As between the messages of people: nothing is left to tidy up, and the threads have gone to sleep.
+            world.rest(|_| true).expect("the engine comes to rest");
             std::thread::sleep(pause);
         }
         times.push(timed(call));

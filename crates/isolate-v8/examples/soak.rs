@@ -4,7 +4,6 @@
 //!
 //! Invariant: after a warm-up, handles, contexts and threads come back to their base and memory stays flat. Deliberately one process and
 //! no network.
-#![expect(clippy::disallowed_methods, reason = "it waits for idle threads, in real time")]
 #![expect(clippy::print_stdout, reason = "its report")]
 
 mod support;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_boundary::isolate::{IsolateDriver, Isolation, Script};
-use greenroom_isolate_v8::V8Options;
+use greenroom_isolate_v8::{V8Census, V8Options};
 use support::{World, limits, raw, script};
 
 /// How much the resident memory may grow after the warm-up.
@@ -63,15 +62,9 @@ fn round(world: &World, scripts: &[Arc<Script>], killed: &[Arc<Script>], hooks: 
     }
 }
 
-/// Waits for the quiet in which used contexts are collected.
-fn quiet(world: &World) {
-    for _ in 0..100 {
-        std::thread::sleep(Duration::from_millis(50));
-        let census = world.engine.census();
-        if census.are_ready && census.native_contexts <= census.kept_contexts + census.threads {
-            return;
-        }
-    }
+/// What the calls left behind is collected; contexts that are left are in use or spare.
+fn is_tidy(census: &V8Census) -> bool {
+    census.are_collected && census.native_contexts <= census.kept_contexts + census.threads
 }
 
 fn main() -> ExitCode {
@@ -84,15 +77,18 @@ fn main() -> ExitCode {
     let mut base = 0;
     for part in 0..4 {
         round(&world, &scripts, &killed, hooks / 4, only.as_deref());
-        quiet(&world);
+        let census = world.rest(is_tidy).unwrap_or_else(|census| {
+            failures.push(format!("the engine does not come to rest: {census:?}"));
+            census
+        });
         let (rss, threads) = (status_kib("VmRSS:"), status_kib("Threads:"));
-        let (census, counters) = (world.engine.census(), world.engine.counters());
+        let counters = world.engine.counters();
         println!("{} hooks: rss {rss} KiB, {threads} threads, {census:?}, {counters:?}", (part + 1) * hooks / 4);
+        if census.given_up_threads > 0 {
+            failures.push(format!("a stopped script still runs: {census:?}"));
+        }
         if (counters.active_calls, counters.live_handles) != (0, 0) {
             failures.push(format!("something is alive: {counters:?}"));
-        }
-        if census.native_contexts > census.kept_contexts + census.threads {
-            failures.push(format!("contexts are left: {census:?}"));
         }
         match part {
             0 => {}

@@ -3,14 +3,14 @@
 //! Invariant: the host allocates nothing that grows. Deliberately no other engine.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use greenroom_boundary::isolate::{
     CallRequest, CallValue, Callback, CallbackAt, ContextOps, HandOff, IsolateDriver, IsolateError, Isolation, Limits, OpArgs,
     OpDecl, OpError, OpIndex, OpKind, Script,
 };
 use greenroom_boundary::{BoxFuture, CancellationToken, RawJson, web};
-use greenroom_isolate_v8::{V8Engine, V8Options, initialise_v8};
+use greenroom_isolate_v8::{V8Census, V8Engine, V8Options, initialise_v8};
 use serde_json::value::RawValue;
 
 const fn inline(path: &'static str, min_args: usize) -> OpDecl {
@@ -97,6 +97,9 @@ impl ContextOps for Host {
     }
 }
 
+/// How long tidying up may take before something is wrong: a collection of a full heap is a hundred times shorter.
+const REST: Duration = Duration::from_secs(5);
+
 /// An engine and a runtime for it.
 pub(crate) struct World {
     pub(crate) engine: V8Engine,
@@ -107,6 +110,22 @@ impl World {
     pub(crate) fn new(options: V8Options) -> Self {
         let engine = V8Engine::start(initialise_v8(), TABLE, options).expect("V8 starts");
         Self { engine, runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime") }
+    }
+
+    /// Waits until the engine has tidied up and `at_rest` holds; the census of then, or the one that [`REST`] ended with.
+    #[expect(clippy::disallowed_methods, reason = "threads of V8 tidy up in real time, and nothing tells when they are done")]
+    pub(crate) fn rest(&self, at_rest: impl Fn(&V8Census) -> bool) -> Result<V8Census, V8Census> {
+        let started = Instant::now();
+        loop {
+            let census = self.engine.census();
+            if census.are_ready && at_rest(&census) {
+                return Ok(census);
+            }
+            if started.elapsed() > REST {
+                return Err(census);
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
     }
 
     pub(crate) fn call(
