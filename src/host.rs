@@ -63,6 +63,7 @@ pub struct HostState {
     active: Arc<AtomicUsize>,
     roots_begun: AtomicU64,
     roots: Mutex<BTreeMap<RootId, Weak<RootSession>>>,
+    living_roots: Arc<()>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
 }
 
@@ -70,6 +71,11 @@ impl HostState {
     /// The host of the newest config, unless it is gone.
     pub fn current(&self) -> Option<Arc<HostCore>> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// How many session trees of outside clients are in memory, those that have ended included.
+    pub fn living_roots(&self) -> usize {
+        Arc::strong_count(&self.living_roots) - 1
     }
 }
 
@@ -132,14 +138,15 @@ impl HostCore {
 
     /// Begins the session tree of an outside client.
     pub fn begin_session(&self) -> Arc<RootSession> {
-        let root = RootSession::new(RootId(self.state.roots_begun.fetch_add(1, Ordering::SeqCst) + 1));
+        let id = RootId(self.state.roots_begun.fetch_add(1, Ordering::SeqCst) + 1);
+        let root = RootSession::counted(id, &self.state.living_roots);
         self.state.roots.lock().unwrap_or_else(PoisonError::into_inner).insert(root.id, Arc::downgrade(&root));
         root
     }
 
     /// Ends a session tree: its calls, its servers, its conversation `id`.
     pub async fn end_session(&self, root: &RootSession, id: &str) {
-        root.ended.cancel();
+        root.end();
         self.state.roots.lock().unwrap_or_else(PoisonError::into_inner).remove(&root.id);
         self.router.close_root(root.id).await;
         self.state.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id);

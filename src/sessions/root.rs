@@ -60,6 +60,8 @@ pub struct RootSession {
     pub(crate) shown: Shown,
     client: RwLock<Option<Arc<dyn Client>>>,
     wishes: Mutex<Wishes>,
+    /// Counts the roots of a host that are still in memory.
+    _living: Arc<()>,
 }
 
 /// What the client wants to hear of.
@@ -77,14 +79,28 @@ impl RootSession {
         Arc::new(Self { id, ..Self::default() })
     }
 
+    /// The same, counted by the references to `living`.
+    pub(crate) fn counted(id: RootId, living: &Arc<()>) -> Arc<Self> {
+        Arc::new(Self { id, _living: living.clone(), ..Self::default() })
+    }
+
+    /// Ends it: nobody can be asked any more. The client's connection holds the root, so it must not stay here.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        drop(self.client.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     /// Who can be asked, once it has introduced itself.
     pub fn client(&self) -> Option<Arc<dyn Client>> {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Says who can be asked from now on.
+    /// Says who can be asked from now on, unless it has ended.
     pub fn introduce(&self, client: Arc<dyn Client>) {
-        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
+        let mut current = self.client.write().unwrap_or_else(PoisonError::into_inner);
+        if !self.ended.is_cancelled() {
+            *current = Some(client);
+        }
     }
 
     /// How deep the session is in a chain of hosts that call each other, or themselves; own turns have depth 0.

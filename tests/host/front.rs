@@ -327,3 +327,29 @@ fn c06_progress_carries_the_clients_own_token(token: Option<Value>, heard: &[Val
     let values: Vec<f64> = notes.iter().map(|note| note["params"]["progress"].as_f64().unwrap()).collect();
     assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
 }
+
+/// A client's connection and its session hold each other while it lasts, and no longer.
+#[test_case(true; "that introduced itself")]
+#[test_case(false; "that did not")]
+fn a_session_that_has_ended_is_forgotten(introduced: bool) {
+    let stage = Set::new("mcpServers: {one: {}}")
+        .mcp("one", "tools: [{name: buy}]\ncalls: [{when: {tool: buy}, repeat: 9, result: {content: []}}]")
+        .build();
+    let core = stage.host.core();
+    for _ in 0..3 {
+        let peer = connect(&stage);
+        if introduced {
+            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"sampling": {}}, "clientInfo": {"name": "c", "version": "1"}});
+            ask(&stage, &peer, "initialize", &hello);
+        }
+        ask(&stage, &peer, "tools/call", &json!({"name": "buy"}));
+        assert_eq!(core.state.living_roots(), 1);
+        // Virtual time: what ends with the connection has ended by then.
+        stage.run(async {
+            peer.close().await;
+            sleep(&stage.clock, Duration::from_mins(1)).await
+        });
+        drop(peer);
+        assert_eq!(core.state.living_roots(), 0);
+    }
+}

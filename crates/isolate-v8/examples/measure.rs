@@ -1,4 +1,5 @@
 //! Measures the bridge next to bare V8, in one run: `cargo run --release -p greenroom-isolate-v8 --example measure`.
+//! With names of groups (`floors`, `hooks`, `operations`, `kills`) only those.
 //!
 //! Invariant: a hook is timed as the host sees it, thread hop included, on a ready engine; floors are timed in the same process.
 //! Machines have fast and slow phases: compare numbers of one run only. Deliberately no statistics beyond min, p50 and p99.
@@ -140,24 +141,42 @@ fn inside(world: &World, name: &str, function: &str, isolation: Isolation, times
 }
 
 fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wants = |group: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == group);
     initialise_v8();
-    floors();
+    if wants("floors") {
+        floors();
+    }
     let world = World::new(V8Options::default());
-    hooks(&world, "context, paced", Isolation::Context, 600, Some(Duration::from_micros(300)));
-    hooks(&world, "context, one after the other", Isolation::Context, 3000, None);
-    hooks(&world, "frozen, one after the other", Isolation::Frozen, 20_000, None);
-    hooks(&world, "frozen, paced", Isolation::Frozen, 1000, Some(Duration::from_micros(300)));
-    hooks(&world, "isolate", Isolation::Isolate, 60, None);
+    if wants("hooks") {
+        all_hooks(&world);
+    }
+    if wants("operations") {
+        for isolation in [Isolation::Context, Isolation::Frozen] {
+            let level = isolation.name();
+            inside(&world, &format!("host no-op ({level})"), "Noop", isolation, 200_000);
+            inside(&world, &format!("Send(str) ({level})"), "Send", isolation, 50_000);
+            inside(&world, &format!("Append ({level})"), "Append", isolation, 50_000);
+            inside(&world, &format!("onChunk, other thread ({level})"), "Chunks", isolation, 2000);
+        }
+    }
+    if wants("kills") {
+        kills(&world);
+    }
+    println!("{:?}", world.engine.census());
+}
+
+fn all_hooks(world: &World) {
+    hooks(world, "context, paced", Isolation::Context, 600, Some(Duration::from_micros(300)));
+    hooks(world, "context, one after the other", Isolation::Context, 3000, None);
+    hooks(world, "frozen, one after the other", Isolation::Frozen, 20_000, None);
+    hooks(world, "frozen, paced", Isolation::Frozen, 1000, Some(Duration::from_micros(300)));
+    hooks(world, "isolate", Isolation::Isolate, 60, None);
     let fresh = World::new(V8Options { spare_contexts: 0, ..V8Options::default() });
     hooks(&fresh, "fresh, no spare", Isolation::Context, 600, None);
-    drop(fresh);
-    for isolation in [Isolation::Context, Isolation::Frozen] {
-        let level = isolation.name();
-        inside(&world, &format!("host no-op ({level})"), "Noop", isolation, 200_000);
-        inside(&world, &format!("Send(str) ({level})"), "Send", isolation, 50_000);
-        inside(&world, &format!("Append ({level})"), "Append", isolation, 50_000);
-        inside(&world, &format!("onChunk, other thread ({level})"), "Chunks", isolation, 2000);
-    }
+}
+
+fn kills(world: &World) {
     let spin = script(&hook());
     let limit = Duration::from_millis(20);
     let kills = (0..30).map(|_| {
@@ -167,5 +186,4 @@ fn main() {
             .saturating_sub(limit)
     });
     row("kill, beyond its 20 ms (wall, busy machine)", kills.collect());
-    println!("{:?}", world.engine.census());
 }

@@ -139,6 +139,11 @@ fn may_start<'s>(call: &ActiveCall) -> Result<(), Failure<'s>> {
     Err(Failure::Killed)
 }
 
+/// The number that a host function was made with.
+pub(crate) fn number(args: &Args<'_>) -> usize {
+    v8::Local::<v8::Int32>::try_from(args.data()).map_or(usize::MAX, |data| usize::try_from(data.value()).unwrap_or(usize::MAX))
+}
+
 /// Checks receiver and number of arguments.
 fn checked<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -148,7 +153,7 @@ fn checked<'s>(
     if call.control.is_killed() {
         return Err(Failure::Killed);
     }
-    let index = args.data().uint32_value(scope).unwrap_or(u32::MAX) as usize;
+    let index = number(args);
     let Some(decl) = call.state.table.get(index) else { return Err(Failure::Pending) };
     match receiver(args.this()) {
         // Behind a global stands no object of `ctx`.

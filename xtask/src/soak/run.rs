@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use greenroom::cli::Engines;
+use greenroom::cli::{EngineName, Engines};
 use greenroom::drivers::SystemClock;
 use greenroom::host::Host;
 use greenroom::http::HttpFront;
@@ -57,6 +57,9 @@ pub(crate) struct SoakArgs {
     /// Longest time; sessions that were not begun by then are missing, which fails the soak.
     #[arg(long, default_value_t = 5.0)]
     minutes: f64,
+    /// The engine of the scripts.
+    #[arg(long, value_enum)]
+    engine: Option<EngineName>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -75,7 +78,7 @@ struct Outcome {
 
 pub(crate) fn run(args: &SoakArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
     let Subject::Router = args.subject;
-    let engine = engines.get(None)?;
+    let engine = engines.get(args.engine)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().context("no runtime")?;
     let outcome = runtime.block_on(soak(args, &engine))?;
     report(args, engine.name(), &outcome)
@@ -156,7 +159,7 @@ async fn settled(clock: &SystemClock, hosts: &Hosts, engine: &Arc<dyn IsolateDri
     let deadline = clock.now().after(SETTLE);
     loop {
         let now = sample(hosts, engine);
-        let calm = now.children + now.connections + now.instances + now.script_handles == 0;
+        let calm = now.children + now.connections + now.instances + now.roots + now.script_handles == 0;
         let as_before = idle.is_none_or(|idle| now.fds <= idle.fds && now.threads <= idle.threads);
         if (calm && as_before) || clock.now() >= deadline {
             return now;

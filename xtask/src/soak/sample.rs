@@ -22,15 +22,17 @@ pub(crate) struct Sample {
     pub(crate) script_handles: usize,
     pub(crate) connections: usize,
     pub(crate) instances: usize,
+    pub(crate) roots: usize,
 }
 
 impl Sample {
     /// Now, but for time and progress.
     pub(crate) fn take<'h>(hosts: impl Iterator<Item = &'h Host>, isolate: IsolateCounters) -> Self {
-        let (mut connections, mut instances) = (0, 0);
+        let (mut connections, mut instances, mut roots) = (0, 0, 0);
         for host in hosts {
             connections += host.core().router.open_connections();
             instances += host.core().router.external_instances();
+            roots += host.core().state.living_roots();
         }
         Self {
             rss_kib: status("VmRSS:"),
@@ -41,6 +43,7 @@ impl Sample {
             script_handles: isolate.live_handles,
             connections,
             instances,
+            roots,
             ..Self::default()
         }
     }

@@ -6,8 +6,8 @@ use super::sample::Sample;
 
 /// The rule in words, for whoever reads the report.
 pub(crate) const RULE: &str = "median RSS of the last quarter of the sessions ≤ 1.1 × the median of the second quarter + 8 MiB; \
-    the same for descriptors and threads (+ 16), processes, connections and instances (+ 8); afterwards no process, connection, instance \
-    or script handle is left, and descriptors and threads are back at the idle level (+ 8)";
+    the same for descriptors and threads (+ 16), processes, connections, instances and sessions (+ 8); afterwards no process, connection, \
+    instance, session or script handle is left, and descriptors and threads are back at the idle level (+ 8)";
 
 const SLACK_RSS_KIB: usize = 8 * 1024;
 const SLACK_FDS: usize = 16;
@@ -30,13 +30,14 @@ enum End {
 }
 
 /// Every metric that is judged and drawn.
-pub(crate) const METRICS: [Metric; 7] = [
+pub(crate) const METRICS: [Metric; 8] = [
     Metric { name: "RSS KiB", of: |s| s.rss_kib, slack: SLACK_RSS_KIB, end: End::Any },
     Metric { name: "descriptors", of: |s| s.fds, slack: SLACK_FDS, end: End::Idle },
     Metric { name: "threads", of: |s| s.threads, slack: SLACK_FDS, end: End::Idle },
     Metric { name: "processes", of: |s| s.children, slack: SLACK_SMALL, end: End::Zero },
     Metric { name: "connections", of: |s| s.connections, slack: SLACK_SMALL, end: End::Zero },
     Metric { name: "instances", of: |s| s.instances, slack: SLACK_SMALL, end: End::Zero },
+    Metric { name: "sessions", of: |s| s.roots, slack: SLACK_SMALL, end: End::Zero },
     Metric { name: "script handles", of: |s| s.script_handles, slack: SLACK_SMALL, end: End::Zero },
 ];
 
