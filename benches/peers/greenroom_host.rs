@@ -130,17 +130,24 @@ impl Bench {
 
     /// A connection to the same child, without the router.
     pub(crate) async fn direct(&self) -> Peer {
-        self.process("direct", child()).await
+        self.process("direct", &child()).await
     }
 
     /// A connection to a host in a process of its own, which has the same child.
     pub(crate) async fn gateway_process(&self) -> Peer {
         let file = std::env::temp_dir().join(format!("greenroom-gateway-{}.yaml", std::process::id()));
         std::fs::write(&file, gateway_config()).expect("a config");
-        let gateway = self.process("gateway", serving(&file.display().to_string())).await;
+        let gateway = self.process("gateway", &serving(&file.display().to_string())).await;
         // It has read it when it answers.
         let _ = std::fs::remove_file(file);
         gateway
+    }
+
+    /// A connection to the same child behind two programs that copy bytes: what no gateway in a process of its own can beat.
+    pub(crate) async fn copying_process(&self) -> Peer {
+        let script = "cat | \"$0\" \"$@\" | cat".to_owned();
+        let command = ["sh".to_owned(), "-c".to_owned(), script].into_iter().chain(child()).collect::<Vec<_>>();
+        self.process("copying", &command).await
     }
 
     /// A connection to this host as an outside client has it, without a pipe between them.
@@ -151,8 +158,9 @@ impl Bench {
         self.introduced("gateway", ours).await
     }
 
-    async fn process(&self, name: &str, [command, args @ ..]: [String; 5]) -> Peer {
-        let (args, env) = (args.to_vec(), std::collections::BTreeMap::new());
+    async fn process(&self, name: &str, command: &[String]) -> Peer {
+        let (command, args) = command.split_first().expect("a command");
+        let (command, args, env) = (command.clone(), args.to_vec(), std::collections::BTreeMap::new());
         let address = ServerAddress::Process { command, args, env, workdir: None };
         let target = McpTarget { server: ServerName::new(name), address };
         let drivers = &self.host.core().drivers;

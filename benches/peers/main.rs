@@ -83,13 +83,17 @@ fn stdio(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
     group.bench_function("gateway_process", |bencher| {
         bencher.iter(|| black_box(runtime.block_on(greenroom_host::direct_call(&process))));
     });
+    let copying = runtime.block_on(bench.copying_process());
+    group.bench_function("copying_process", |bencher| {
+        bencher.iter(|| black_box(runtime.block_on(greenroom_host::direct_call(&copying))));
+    });
     let (client, mut server) = runtime.block_on(rmcp_pair::connect_child(&greenroom_host::child()));
     group.bench_function("rmcp_client", |bencher| {
         bencher.iter(|| black_box(runtime.block_on(rmcp_pair::call_child(&client))));
     });
     group.finish();
     runtime.block_on(async {
-        for peer in [direct, gateway, process] {
+        for peer in [direct, gateway, process, copying] {
             peer.close().await;
         }
         // It may have ended already.

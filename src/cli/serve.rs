@@ -10,12 +10,13 @@ use anyhow::Context as _;
 use clap::Args;
 use greenroom_boundary::CancellationToken;
 use greenroom_boundary::isolate::HandOff;
+use greenroom_boundary::mcp::FrameDuplex;
 use greenroom_boundary::trace::NoTrace;
 use greenroom_wire::stdio::{self, StdioOptions};
 
 use super::reload::keep_up;
 use super::{EngineName, Engines, world};
-use crate::drivers::OsEntropy;
+use crate::drivers::{OsEntropy, standard_streams};
 use crate::http::HttpFront;
 use crate::{Host, front};
 
@@ -68,10 +69,9 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
                 tokio::spawn(keep_up(host.clone(), args.config.clone()));
             }
             if args.stdio {
-                let duplex = stdio::duplex(tokio::io::stdin(), tokio::io::stdout(), &StdioOptions::new("client"));
                 tokio::select! {
                     biased;
-                    () = front::serve(&host, duplex) => {}
+                    () = front::serve(&host, client_streams()) => {}
                     () = interrupted() => {}
                 }
             } else {
@@ -101,6 +101,12 @@ async fn inspect(address: &str, hub: super::engines::Hub, stop: CancellationToke
 #[cfg(not(feature = "v8"))]
 async fn inspect(_address: &str, hub: super::engines::Hub, _stop: CancellationToken) -> anyhow::Result<()> {
     match hub {}
+}
+
+/// The client on standard input and output.
+pub(in crate::cli) fn client_streams() -> FrameDuplex {
+    let (input, output) = standard_streams();
+    stdio::duplex(input, output, &StdioOptions::new("client"))
 }
 
 /// Cancelled at SIGINT or SIGTERM.

@@ -28,6 +28,7 @@ pub mod llm;
 pub mod mcp;
 pub mod sandbox;
 pub mod search;
+mod standard_streams;
 mod watch;
 mod workspace;
 
@@ -35,5 +36,6 @@ pub use clock::SystemClock;
 pub use egress::{EgressPolicy, EgressRule, EgressRuleError};
 pub use egress_http::{HttpEgress, HttpEgressError};
 pub use entropy::OsEntropy;
+pub use standard_streams::{StandardInput, StandardOutput, standard_streams};
 pub use watch::{FileWatch, WatchError, real_path};
 pub use workspace::FolderWorkspaces;

@@ -2,10 +2,16 @@
 //!
 //! Invariant: whatever stands on stdout is a message. Deliberately no framing errors: the wire crate has them.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read, Write as _, pipe, read_to_string};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use crate::http::{call_tool, initialize};
 use crate::support::{Running, at, descendants, folder, gone, program, root, stdout, tool};
@@ -81,4 +87,57 @@ asyncio.run(main(*sys.argv[1:]))
     let arguments = [at(&files, "client.py"), env!("CARGO_BIN_EXE_greenroom").to_owned(), config];
     let served = program(&tool("python/bin/python"), arguments).success();
     assert_eq!(stdout(&served).trim(), "Hello, Ada!");
+}
+
+/// Two requests, of which the second has an answer that no pipe holds at once.
+fn two_requests() -> String {
+    let long = "x".repeat(300_000);
+    format!("{}\n{}\n", initialize(), json!({"jsonrpc": "2.0", "id": 1, "method": long}))
+}
+
+fn on(input: impl Into<Stdio>, output: impl Into<Stdio>, errors: impl Into<Stdio>) -> std::process::Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+    command.current_dir(root()).args(EXAMPLE).stdin(input).stdout(output).stderr(errors).spawn().unwrap()
+}
+
+fn from_files() -> String {
+    let files = folder(&[("in", &two_requests()), ("out", "")]);
+    let (input, output) = (File::open(at(&files, "in")).unwrap(), File::create(at(&files, "out")).unwrap());
+    assert!(on(input, output, Stdio::null()).wait().unwrap().success());
+    std::fs::read_to_string(at(&files, "out")).unwrap()
+}
+
+/// As Node gives them to its children.
+fn on_sockets() -> String {
+    let ((mut near, input), (output, far)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+    let mut child = on(OwnedFd::from(input), OwnedFd::from(far), Stdio::null());
+    near.write_all(two_requests().as_bytes()).unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    let said = read_to_string(output).unwrap();
+    assert!(child.wait().unwrap().success());
+    said
+}
+
+fn on_pipes(mixed: bool) -> String {
+    let ((input, mut near), (mut far, output)) = (pipe().unwrap(), pipe().unwrap());
+    let errors = if mixed { Stdio::from(output.try_clone().unwrap()) } else { Stdio::null() };
+    let mut child = on(input, output, errors);
+    near.write_all(two_requests().as_bytes()).unwrap();
+    drop(near);
+    let mut said = String::new();
+    far.read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success());
+    said
+}
+
+#[test_case(from_files; "files")]
+#[test_case(on_sockets; "sockets")]
+#[test_case(|| on_pipes(false); "pipes")]
+#[test_case(|| on_pipes(true); "one pipe for output and errors")]
+fn it_serves_on_whatever_stands_there(serve: fn() -> String) {
+    let said = serve();
+    let frames: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(frames.iter().map(|frame| frame["id"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert_eq!(frames[0]["result"]["serverInfo"]["name"], "greenroom-example");
+    assert!(frames[1]["error"]["message"].as_str().unwrap().len() > 300_000);
 }

@@ -16,10 +16,9 @@ use greenroom_harness::load::{LoadOptions, load_scenario_with, typed};
 use greenroom_harness::model::McpDriver;
 use greenroom_mocks::mcp::{McpScript, ScriptedMcp};
 use greenroom_wire::http::server::{Acceptor, Refusal, SessionInfo};
-use greenroom_wire::stdio::{self, StdioOptions};
 
 use super::relay::relay;
-use crate::cli::serve::{interrupted, stop_on_interrupt};
+use crate::cli::serve::{client_streams, interrupted, stop_on_interrupt};
 use crate::drivers::{OsEntropy, SystemClock};
 use crate::http::HttpFront;
 
@@ -58,7 +57,7 @@ pub(super) fn run(args: &McpArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve_stdio(mock: &Mock) -> anyhow::Result<ExitCode> {
-    let client = stdio::duplex(tokio::io::stdin(), tokio::io::stdout(), &StdioOptions::new("client"));
+    let client = client_streams();
     let server = mock.open().await?;
     tokio::select! {
         biased;
