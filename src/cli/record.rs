@@ -22,7 +22,7 @@ use greenroom_harness::run::{RunOptions, run_suite};
 use greenroom_harness::trace;
 use greenroom_mocks::SeededEntropy;
 use greenroom_wire::FrameDuplex;
-use greenroom_wire::http::server::{Acceptor, Refusal, SessionInfo};
+use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo};
 
 use super::live::RealWorld;
 use super::serve::stop_on_interrupt;
@@ -177,7 +177,7 @@ fn session(args: &RecordArgs, config: &Path, output: &Path, engines: &Engines) -
             eprintln!("recording to {}; MCP at {}; Ctrl-C ends", output.display(), front.url());
             let (clock, entropy) = (real_clock, host.core().drivers.entropy.clone());
             let clients = Arc::new(RecordedClients { host: host.clone(), recording: recording.clone() });
-            front.accept(clients, clock, entropy, Vec::new(), stop_on_interrupt()).await?;
+            front.accept(clients, clock, ServerOptions::new(entropy), stop_on_interrupt()).await?;
         }
         for request in turns {
             let reply = host.turn(request, &CancellationToken::new()).await;

@@ -13,7 +13,7 @@ use greenroom_harness::model::HookModeSpec;
 use serde_json::{Map, Value};
 
 use super::resolve::Resolver;
-use super::{Audit, ConfigError, HookDeclaration, HookList, HookObject, HookTypeSpec, parse_duration};
+use super::{Audit, ConfigError, HookDeclaration, HookList, HookObject, HookTypeSpec, parse_deadline, parse_duration};
 use crate::hooks::{
     AgentHookKey, HookBinding, HookKey, HookKeyError, HookOptions, HookTarget, HookType, HostHookKey, in_order,
 };
@@ -170,7 +170,11 @@ impl Resolver<'_> {
     }
 
     fn hook_options(&self, at: &str, object: &HookObject) -> Result<HookOptions, ConfigError> {
-        let timeout = object.timeout.as_deref().map(|text| self.duration(&format!("{at}.timeout"), text)).transpose()?;
+        let timeout = object
+            .timeout
+            .as_deref()
+            .map(|text| parse_deadline(text).map_err(|error| self.invalid(&format!("{at}.timeout"), error)))
+            .transpose()?;
         let mode = object.mode.map(|mode| match mode {
             HookModeSpec::Enforce => HookMode::Enforce,
             HookModeSpec::Audit => HookMode::Audit,

@@ -22,5 +22,36 @@ pub(super) fn check(name: &str, entry: &McpServer) -> Result<(), (String, String
             return Err((format!("{at}.toolOverrides.{tool}"), message));
         }
     }
+    unprintable(&at, entry)
+}
+
+/// What no program and no address can be given.
+fn unprintable(at: &str, entry: &McpServer) -> Result<(), (String, String)> {
+    let nul = |text: &&String| text.contains('\0');
+    let fields = [
+        ("command", entry.command.iter().find(nul)),
+        ("args", entry.args.iter().find(nul)),
+        ("workdir", entry.workdir.iter().find(nul)),
+        ("env", entry.env.values().find(nul)),
+    ];
+    if let Some((field, _)) = fields.iter().find(|(_, text)| text.is_some()) {
+        let message = "it has a NUL character (`\\0`), which no program can be given; leave it out";
+        return Err((format!("{at}.{field}"), message.to_owned()));
+    }
+    if let Some(name) = entry.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        let message = format!("{name:?} is no name of a variable; a name is not empty and has no `=` and no NUL character");
+        return Err((format!("{at}.env"), message));
+    }
+    if let Some(url) = entry.url.iter().find(|url| url.contains(char::is_control)) {
+        return Err((format!("{at}.url"), format!("{url:?} has a control character, which no address has; leave it out")));
+    }
+    if let Some(name) = entry.headers.keys().find(|name| !is_header_name(name)) {
+        return Err((format!("{at}.headers"), format!("{name:?} is no name of a header; write letters, digits and `-`")));
+    }
     Ok(())
+}
+
+/// A token of RFC 9110.
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

@@ -8,21 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_boundary::isolate::{Isolation, Limits};
+use greenroom_boundary::isolate::Isolation;
 use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::workspace::WorkspaceSpec;
 use greenroom_boundary::{AgentId, ConnectorName, ServerName};
-use greenroom_harness::model::{CyclesSpec, ElicitationSpec, NoteSpec, PolicySpec, RetryOnly, SamplingSpec, TypeScriptSpec};
 use serde_json::{Map, Value};
 
 use super::{
-    Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, Instructions, LlmProvider, McpServer, Prompt, Publish,
-    SearchConfig, Template, ToolOverride, Variables, parse_duration,
+    Agent, AgentHooks, AuditConfig, ConfigError, ConfigFile, HostHooks, HostPolicy, Instructions, LlmProvider, McpServer,
+    Prompt, Publish, SearchConfig, Template, ToolOverride, Variables, parse_deadline,
 };
 use crate::agents::Permissions;
 use crate::drivers::EgressRule;
-use crate::hooks::{HookBinding, NoteMode};
-use crate::scripts::TypeScriptMode;
+use crate::hooks::HookBinding;
 
 /// Built-in servers that a config may name without an entry.
 pub(crate) const BUILT_IN: [&str; 3] = ["nanobot.meta", "nanobot.system", "greenroom.prompts"];
@@ -201,94 +199,6 @@ pub struct HookDeclaration {
     pub server: ServerName,
     /// The hook.
     pub binding: HookBinding,
-}
-
-/// Repeating failed tool calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Repetitions after the first try.
-    pub max: u32,
-    /// Pause before each.
-    pub backoff: Duration,
-    /// Only tools that call themselves idempotent or read-only.
-    pub idempotent_only: bool,
-}
-
-/// Limits of delegation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DelegationPolicy {
-    /// Longest chain.
-    pub max_depth: u32,
-    /// Whether a chain may come back to an agent in it.
-    pub allow_cycles: bool,
-}
-
-/// Limits and switches.
-#[derive(Clone, Debug)]
-pub struct HostPolicy {
-    /// Protocol revision offered to servers.
-    pub spec: String,
-    /// Tool calls of one answer side by side.
-    pub parallel_tools: bool,
-    /// How the TypeScript of scripts is read.
-    pub typescript: TypeScriptMode,
-    /// Deadline of one tool call.
-    pub tool_timeout: Duration,
-    /// How far progress may extend that deadline; four times if not set.
-    pub tool_timeout_cap: Option<Duration>,
-    /// Deadline of a whole list, the connection to its server included.
-    pub list_timeout: Duration,
-    /// Repeating failed tool calls.
-    pub tool_retry: Option<RetryPolicy>,
-    /// Delegation.
-    pub delegation: DelegationPolicy,
-    /// Most model calls in one turn of one agent.
-    pub max_model_calls: u32,
-    /// Limits of hook scripts.
-    pub script_limits: Limits,
-    /// Questions of servers.
-    pub questions: QuestionPolicy,
-    /// How much a result tells of what hooks changed.
-    pub note: NoteMode,
-}
-
-/// Who answers what servers ask, and how long it may take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuestionPolicy {
-    /// `sampling/createMessage`; `None`: whoever can.
-    pub sampling: Option<SamplingSpec>,
-    /// `elicitation/create`.
-    pub elicitation: ElicitationSpec,
-    /// Roots besides the client's.
-    pub roots: Vec<String>,
-    /// Longest wait for an answer.
-    pub timeout: Duration,
-}
-
-impl Default for QuestionPolicy {
-    fn default() -> Self {
-        let timeout = Duration::from_mins(5);
-        Self { sampling: None, elicitation: ElicitationSpec::default(), roots: Vec::new(), timeout }
-    }
-}
-
-impl Default for HostPolicy {
-    fn default() -> Self {
-        Self {
-            spec: "2025-11-25".to_owned(),
-            parallel_tools: true,
-            typescript: TypeScriptMode::default(),
-            tool_timeout: Duration::from_secs(60),
-            tool_timeout_cap: None,
-            list_timeout: Duration::from_secs(10),
-            tool_retry: None,
-            delegation: DelegationPolicy { max_depth: 8, allow_cycles: false },
-            max_model_calls: 16,
-            script_limits: Limits::default(),
-            questions: QuestionPolicy::default(),
-            note: NoteMode::default(),
-        }
-    }
 }
 
 /// Variables that every process has and that are no secrets.
@@ -565,9 +475,9 @@ impl Resolver<'_> {
             Ok(kind) => kind?,
             Err(reason) => ServerKind::Disabled(reason),
         };
-        let timeout = match entry.timeout.as_deref().map(parse_duration).transpose() {
+        let timeout = match entry.timeout.as_deref().map(parse_deadline).transpose() {
             Ok(timeout) => timeout,
-            Err(error) => return Err(self.invalid(&format!("mcpServers.{name}.timeout"), error.to_string())),
+            Err(error) => return Err(self.invalid(&format!("mcpServers.{name}.timeout"), error)),
         };
         Ok(ServerConfig {
             kind,
@@ -582,7 +492,11 @@ impl Resolver<'_> {
     fn server_kind(&mut self, name: &str, entry: &McpServer) -> Result<Result<ServerKind, ConfigError>, String> {
         let at = format!("mcpServers.{name}");
         let expand = |field: &str, text: &str, variables: &Variables| {
-            variables.expand(text).map_err(|error| format!("{at}.{field}: {error}"))
+            let text = variables.expand(text).map_err(|error| format!("{at}.{field}: {error}"))?;
+            match text.contains('\0') {
+                true => Err(format!("{at}.{field}: a variable in it has a NUL character, which nothing can be given")),
+                false => Ok(text),
+            }
         };
         match (&entry.command, &entry.url, &entry.script) {
             (Some(command), None, None) => {
@@ -704,86 +618,6 @@ impl Resolver<'_> {
                 })
             }
         })
-    }
-}
-
-impl HostPolicy {
-    /// Lays a policy section over this one; the error is (key, message).
-    pub fn overlay(&mut self, spec: &PolicySpec) -> Result<(), (&'static str, String)> {
-        let duration = |key: &'static str, text: &str| parse_duration(text).map_err(|error| (key, error.to_string()));
-        if let Some(revision) = &spec.spec {
-            if revision.parse::<greenroom_wire::ProtocolVersion>().is_err() {
-                return Err((
-                    "spec",
-                    format!("{revision:?} is not a supported protocol revision; use 2025-11-25, 2025-06-18 or 2025-03-26"),
-                ));
-            }
-            self.spec.clone_from(revision);
-        }
-        self.parallel_tools = spec.parallel_tools.unwrap_or(self.parallel_tools);
-        if let Some(text) = &spec.tool_timeout {
-            self.tool_timeout = duration("tool_timeout", text)?;
-        }
-        if let Some(text) = &spec.tool_timeout_cap {
-            self.tool_timeout_cap = Some(duration("tool_timeout_cap", text)?);
-        }
-        if let Some(text) = &spec.list_timeout {
-            self.list_timeout = duration("list_timeout", text)?;
-        }
-        if let Some(retry) = &spec.tool_retry {
-            let backoff = duration("tool_retry.backoff", &retry.backoff)?;
-            self.tool_retry =
-                Some(RetryPolicy { max: retry.max, backoff, idempotent_only: retry.only == RetryOnly::Idempotent });
-        }
-        if let Some(delegation) = &spec.delegation {
-            self.delegation.max_depth = delegation.max_depth.unwrap_or(self.delegation.max_depth);
-            self.delegation.allow_cycles = delegation.cycles == Some(CyclesSpec::Allow);
-        }
-        self.max_model_calls = spec.max_model_calls.unwrap_or(self.max_model_calls);
-        self.note = match spec.note {
-            None => self.note,
-            Some(NoteSpec::Content) => NoteMode::Content,
-            Some(NoteSpec::Meta) => NoteMode::Meta,
-            Some(NoteSpec::Off) => NoteMode::Off,
-        };
-        self.typescript = match spec.typescript {
-            None => self.typescript,
-            Some(TypeScriptSpec::Erase) => TypeScriptMode::Erase,
-            Some(TypeScriptSpec::Full) => TypeScriptMode::Full,
-        };
-        if let Some(isolation) = spec.isolation {
-            self.script_limits.isolation = isolation.into();
-        }
-        if let Some(limits) = &spec.script_limits {
-            if let Some(text) = &limits.wall {
-                self.script_limits.wall = duration("script_limits.wall", text)?;
-            }
-            if let Some(text) = &limits.cpu {
-                self.script_limits.cpu = duration("script_limits.cpu", text)?;
-            }
-            if let Some(mib) = limits.heap_mib {
-                self.script_limits.heap_bytes = (mib as usize) << 20;
-            }
-        }
-        self.questions.overlay(spec)?;
-        Ok(())
-    }
-}
-
-impl QuestionPolicy {
-    fn overlay(&mut self, spec: &PolicySpec) -> Result<(), (&'static str, String)> {
-        self.sampling = spec.sampling.or(self.sampling);
-        self.elicitation = spec.elicitation.unwrap_or(self.elicitation);
-        if let Some(root) = spec.roots.iter().find(|root| !root.starts_with("file://")) {
-            return Err(("roots", format!("{root:?} is no root: write it as `file:///folder`")));
-        }
-        if !spec.roots.is_empty() {
-            self.roots.clone_from(&spec.roots);
-        }
-        if let Some(text) = &spec.question_timeout {
-            self.timeout = parse_duration(text).map_err(|error| ("question_timeout", error.to_string()))?;
-        }
-        Ok(())
     }
 }
 

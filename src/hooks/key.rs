@@ -11,7 +11,7 @@ use greenroom_harness::model::glob;
 
 use super::binding::{HookBinding, HookForm, HookTarget, Matcher, Side};
 use super::method;
-use crate::config::parse_duration;
+use crate::config::parse_deadline;
 
 /// Longest run of a hook that does not say otherwise.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,6 +75,13 @@ pub enum AgentHookKey {
     Turn(HookPhase, HookKey),
     /// Messages to the agent as a server.
     Message(HookKey),
+}
+
+/// A name as a key writes it: `%26` is the `&` that would end it, `%25` is `%`.
+fn unescaped(name: &str) -> String {
+    let mut parts = name.split("%25").map(|part| part.replace("%26", "&"));
+    let first = parts.next().unwrap_or_default();
+    parts.fold(first, |name, part| name + "%" + &part)
 }
 
 impl HookKey {
@@ -155,7 +162,7 @@ impl HookKey {
         let wrong = || HookKeyError::Value { param: param.to_owned(), value: value.to_owned() };
         let flag = || value.parse::<bool>().map_err(|_| wrong());
         match param {
-            "name" => self.matcher.name = Some(value.to_owned()),
+            "name" => self.matcher.name = Some(unescaped(value)),
             "method" => self.narrow(value)?,
             "direction" => {
                 self.sides = match value {
@@ -166,7 +173,7 @@ impl HookKey {
             }
             "callOnError" => self.matcher.call_on_error = Some(flag()?),
             "priority" => self.priority = value.parse().map_err(|_| wrong())?,
-            "timeout" => self.timeout = parse_duration(value).map_err(|_| wrong())?,
+            "timeout" => self.timeout = parse_deadline(value).map_err(|_| wrong())?,
             "failOpen" => self.fail_open = flag()?,
             _ => {
                 self.mode = match value {

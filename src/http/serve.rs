@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use greenroom_boundary::{CancellationToken, Clock, Entropy, clock};
+use greenroom_boundary::{CancellationToken, Clock, clock};
 use greenroom_wire::FrameDuplex;
-use greenroom_wire::http::server::{Acceptor, KeepAlive, Refusal, ServerOptions, SessionInfo, mcp_router};
+use greenroom_wire::http::server::{Acceptor, Expiry, KeepAlive, Refusal, ServerOptions, SessionInfo, mcp_router};
 use tokio::net::TcpListener;
 
 use crate::front::{self, Arrival};
@@ -61,7 +61,11 @@ impl HttpFront {
     /// Serves `host` until `stop`; clients that are still sending get a moment to end.
     pub async fn run(self, host: Host, allowed_origins: Vec<String>, stop: CancellationToken) -> std::io::Result<()> {
         let (clock, entropy) = (host.core().drivers.clock.clone(), host.core().drivers.entropy.clone());
-        self.accept(Arc::new(Sessions(host)), clock, entropy, allowed_origins, stop).await
+        let policy = &host.core().config.policy;
+        let expiry = policy.session_idle.map(|after| Expiry { clock: clock.clone(), after });
+        let mut options = ServerOptions { max_sessions: policy.max_sessions, expiry, ..ServerOptions::new(entropy) };
+        options.allowed_origins = allowed_origins;
+        self.accept(Arc::new(Sessions(host)), clock, options, stop).await
     }
 
     /// As [`HttpFront::run`], with whatever takes the sessions.
@@ -69,13 +73,10 @@ impl HttpFront {
         self,
         acceptor: Arc<dyn Acceptor>,
         clock: Arc<dyn Clock>,
-        entropy: Arc<dyn Entropy>,
-        allowed_origins: Vec<String>,
+        mut options: ServerOptions,
         stop: CancellationToken,
     ) -> std::io::Result<()> {
-        let mut options = ServerOptions::new(entropy);
         options.keep_alive = Some(KeepAlive { clock: clock.clone(), every: KEEP_ALIVE });
-        options.allowed_origins = allowed_origins;
         let (router, sessions) = mcp_router(MCP_PATH, acceptor, options);
         let ending = stop.clone();
         let shutdown = async move {

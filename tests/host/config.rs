@@ -130,6 +130,39 @@ fn a_shape_error_names_line_and_column(text: &str, code: &str, place: &str, word
     "audit: {file: a.jsonl, url: 'http://x'}",
     "greenroom.yaml: audit: give it exactly one of `file` and `url`"; "two ways for the audit"
 )]
+#[test_case(
+    "mcpServers: {shop: {command: \"a\\0b\"}}",
+    "greenroom.yaml: mcpServers.shop.command: it has a NUL character (`\\0`), which no program can be given; leave it out"; "NUL in a command"
+)]
+#[test_case(
+    "mcpServers: {shop: {command: a, args: [b, \"\\0\"]}}",
+    "greenroom.yaml: mcpServers.shop.args: it has a NUL character (`\\0`), which no program can be given; leave it out"; "NUL in an argument"
+)]
+#[test_case(
+    "mcpServers: {shop: {command: a, env: {'A=B': c}}}",
+    "greenroom.yaml: mcpServers.shop.env: \"A=B\" is no name of a variable; a name is not empty and has no `=` and no NUL character"; "an impossible variable"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: \"http://x/\\n\"}}",
+    "greenroom.yaml: mcpServers.shop.url: \"http://x/\\n\" has a control character, which no address has; leave it out"; "a line break in an address"
+)]
+#[test_case(
+    "mcpServers: {shop: {url: 'http://x', headers: {'X Y': z}}}",
+    "greenroom.yaml: mcpServers.shop.headers: \"X Y\" is no name of a header; write letters, digits and `-`"; "an impossible header"
+)]
+#[test_case("mcpServers: {shop: {url: 'http://x', timeout: 0s}}", "greenroom.yaml: mcpServers.shop.timeout: 0s is no time at all, so nothing would ever be in time; write more"; "no time for a server")]
+#[test_case("policy: {tool_timeout: 0s}", "greenroom.yaml: policy.tool_timeout: 0s is no time at all, so nothing would ever be in time; write more"; "no time for calls")]
+#[test_case("policy: {tool_timeout_cap: 0ms}", "greenroom.yaml: policy.tool_timeout_cap: 0ms is no time at all, so nothing would ever be in time; write more"; "no time with progress")]
+#[test_case("policy: {list_timeout: 0.0s}", "greenroom.yaml: policy.list_timeout: 0.0s is no time at all, so nothing would ever be in time; write more"; "no time for lists")]
+#[test_case("policy: {question_timeout: 0s}", "greenroom.yaml: policy.question_timeout: 0s is no time at all, so nothing would ever be in time; write more"; "no time for questions")]
+#[test_case("policy: {script_limits: {wall: 0s}}", "greenroom.yaml: policy.script_limits.wall: 0s is no time at all, so nothing would ever be in time; write more"; "no time for scripts")]
+#[test_case("policy: {session_idle: 0s}", "greenroom.yaml: policy.session_idle: 0s is no time at all, so nothing would ever be in time; write more"; "no time for clients")]
+#[test_case("policy: {session_idle: never}", "greenroom.yaml: policy.session_idle: `never` is no duration; write a number and a unit: `250ms`, `1.5s`, `10m` (ns, us, ms, s, m, h, d)"; "no duration")]
+#[test_case("policy: {max_sessions: 0}", "greenroom.yaml: policy.max_sessions: 0 sessions would serve nobody; write 1 or more"; "nobody may come")]
+#[test_case(
+    "hooks: {request: {target: nanobot.meta/x, timeout: 0s}}",
+    "greenroom.yaml: hooks.request.timeout: 0s is no time at all, so nothing would ever be in time; write more"; "no time for a hook"
+)]
 #[test_case("audit: {file: a.jsonl, batch: 0}", "greenroom.yaml: audit.batch: it must be at least 1"; "an empty batch")]
 #[test_case(
     "env: {B: second key, A: first key}",

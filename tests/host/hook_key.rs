@@ -148,6 +148,9 @@ proptest! {
 #[test_case("tools/call?name=shop_*", "tools/call", "shop_buy", true; "glob for the name")]
 #[test_case("tools/call?name=shop_*", "tools/call", "bank_pay", false; "glob that does not fit")]
 #[test_case("prompts/*", "tools/call", "buy", false; "glob for other methods")]
+#[test_case("resources/read?name=x://a?b=1%26c=2", "resources/read", "x://a?b=1&c=2", true; "an ampersand in a name")]
+#[test_case("resources/read?name=x://a%2526b", "resources/read", "x://a%26b", true; "an escape in a name")]
+#[test_case("resources/read?name=x://a%20b", "resources/read", "x://a%20b", true; "other escapes are the name's own")]
 fn stars_match_any_text(key: &str, method: &str, name: &str, fits: bool) {
     let target = HookTarget::parse("policy/check").unwrap();
     let bindings = HookKey::parse(key).unwrap().bindings(&target, HookOptions::default(), 0);

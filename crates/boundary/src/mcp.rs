@@ -148,6 +148,11 @@ pub trait FrameSink: Send {
     /// Sends one frame whole; frames are never interleaved.
     async fn send(&mut self, frame: Frame) -> Result<(), McpError>;
 
+    /// How many progress and log messages it has dropped since the last question, because nobody reads them.
+    fn take_dropped(&mut self) -> usize {
+        0
+    }
+
     /// Ends the connection and frees what stands behind it (the whole process group, sockets). Idempotent.
     async fn close(&mut self);
 }

@@ -185,6 +185,12 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Duration>")]
     pub question_timeout: Option<String>,
+    /// How long a client of the HTTP front may stay away before its session is ended (default `30m`); `off`: for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_idle: Option<String>,
+    /// Most sessions at once on the HTTP front (default 1024).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sessions: Option<u32>,
     /// How far the calls of a script are kept apart (default `context`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationSpec>,

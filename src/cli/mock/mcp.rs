@@ -15,7 +15,7 @@ use greenroom_boundary::{CancellationToken, McpConnector as _, ServerName};
 use greenroom_harness::load::{LoadOptions, load_scenario_with, typed};
 use greenroom_harness::model::McpDriver;
 use greenroom_mocks::mcp::{McpScript, ScriptedMcp};
-use greenroom_wire::http::server::{Acceptor, Refusal, SessionInfo};
+use greenroom_wire::http::server::{Acceptor, Refusal, ServerOptions, SessionInfo};
 
 use super::relay::relay;
 use crate::cli::serve::{client_streams, interrupted, stop_on_interrupt};
@@ -75,7 +75,8 @@ async fn serve_stdio(mock: &Mock) -> anyhow::Result<ExitCode> {
 async fn listen(mock: Mock, address: &str) -> anyhow::Result<ExitCode> {
     let front = HttpFront::bind(address).await.with_context(|| format!("cannot listen at {address}"))?;
     eprintln!("greenroom mocks {} at {}", mock.name, front.url());
-    front.accept(Arc::new(mock), Arc::new(SystemClock::new()), Arc::new(OsEntropy), Vec::new(), stop_on_interrupt()).await?;
+    let options = ServerOptions::new(Arc::new(OsEntropy));
+    front.accept(Arc::new(mock), Arc::new(SystemClock::new()), options, stop_on_interrupt()).await?;
     Ok(ExitCode::SUCCESS)
 }
 

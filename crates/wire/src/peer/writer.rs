@@ -53,6 +53,8 @@ pub(super) async fn write(peer: Peer, mut sink: Box<dyn FrameSink>, mut queue: m
             () = send(&peer, sink.as_mut(), item) => {}
             () = closing.cancelled() => break,
         }
+        // What the sink itself drops is told with the next frame that leaves, so that a flood is told once.
+        peer.shared.dropped.fetch_add(sink.take_dropped(), Ordering::SeqCst);
     }
     tell_dropped(&peer);
     queue.close();

@@ -10,6 +10,7 @@ mod source;
 use greenroom_boundary::mcp::FrameDuplex;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub(crate) use oversize::IdScanner;
 pub use sink::LineSink;
 pub use source::LineSource;
 

@@ -16,16 +16,16 @@ enum Expect {
 
 /// What is known of a message that was too large.
 #[derive(Debug, Default)]
-pub(super) struct Lost {
+pub(crate) struct Lost {
     /// The id as JSON text if the message was a response, `null` if it was none, `None` if that could not be seen.
-    pub(super) answered: Option<String>,
+    pub(crate) answered: Option<String>,
     /// The id as JSON text if the message was a request.
-    pub(super) request: Option<String>,
+    pub(crate) request: Option<String>,
 }
 
 /// Looks for the outermost `id` as bytes pass by.
 #[derive(Debug, Default)]
-pub(super) struct IdScanner {
+pub(crate) struct IdScanner {
     depth: usize,
     in_string: bool,
     escaped: bool,
@@ -41,14 +41,14 @@ pub(super) struct IdScanner {
 
 impl IdScanner {
     /// Passes some bytes by.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.step(*byte);
         }
     }
 
     /// Which request the message answered or was.
-    pub(super) fn finish(self) -> Lost {
+    pub(crate) fn finish(self) -> Lost {
         if self.has_method {
             return Lost { answered: Some("null".to_owned()), request: self.found.filter(|id| id != "null") };
         }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use greenroom_boundary::Entropy;
-use greenroom_wire::http::server::{Acceptor, KeepAlive, Refusal, ServerOptions, SessionInfo, Sessions, Streams, mcp_router};
+use greenroom_wire::http::server::{
+    Acceptor, Expiry, KeepAlive, Refusal, ServerOptions, SessionInfo, Sessions, Streams, mcp_router,
+};
 use greenroom_wire::splice::progress_token_of;
 use greenroom_wire::{
     FrameDuplex, IncomingRequest, Peer, RawJson, RequestId, RequestOptions, RpcError, negotiate, server_hello,
@@ -35,6 +37,7 @@ impl Entropy for Counting {
 pub(crate) struct Front {
     pub(crate) peers: Mutex<Vec<Peer>>,
     pub(crate) infos: Mutex<Vec<SessionInfo>>,
+    notes: Mutex<Vec<Arc<Notes>>>,
 }
 
 #[async_trait]
@@ -44,7 +47,9 @@ impl Acceptor for Front {
             return Err(Refusal { status: 403, message: "not you".to_owned() });
         }
         self.infos.lock().unwrap().push(session);
-        self.peers.lock().unwrap().push(Peer::start(duplex, Notes::answering(serve), options(&HandClock::new())));
+        let notes = Notes::answering(serve);
+        self.notes.lock().unwrap().push(notes.clone());
+        self.peers.lock().unwrap().push(Peer::start(duplex, notes, options(&HandClock::new())));
         Ok(())
     }
 
@@ -220,10 +225,85 @@ async fn other_methods_are_answered_with(method: Method, headers: &[(&'static st
     status(method, headers, "").await
 }
 
+#[test_case(r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":"#, false => json!(1); "a request")]
+#[test_case(r#"{"jsonrpc":"2.0","id":"a","method":"echo","params":{"x":"#, true => json!("a"); "a request in chunks")]
+#[test_case(r#"{"jsonrpc":"2.0","id":1,"params":{"x":"#, false => json!(null); "it is not said that it is a request")]
+#[test_case(r#"{"jsonrpc":"2.0","method":"echo","params":{"x":"#, true => json!(null); "no id before the limit")]
+#[test_case(r#"{"jsonrpc":"2.0","id":1,"result":{"x":"#, false => json!(null); "a response")]
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused() {
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"echo","params":{{"x":"{}"}}}}"#, "x".repeat(5000));
-    assert_eq!(status(Method::POST, &[], &body).await, (413, -32000));
+async fn a_body_beyond_the_limit_is_refused(begin: &str, in_chunks: bool) -> serde_json::Value {
+    let served = start().await;
+    served.initialize().await;
+    let body = format!(r#"{begin}"{}"}}}}"#, "x".repeat(5000));
+    let call = served.post("");
+    let call = match in_chunks {
+        true => {
+            let chunks: Vec<Result<Vec<u8>, std::io::Error>> =
+                body.as_bytes().chunks(700).map(|chunk| Ok(chunk.to_vec())).collect();
+            call.body(reqwest::Body::wrap_stream(futures::stream::iter(chunks)))
+        }
+        false => call.body(body),
+    };
+    let refused = call.send().await.unwrap();
+    assert_eq!(refused.status(), 413);
+    let error: serde_json::Value = serde_json::from_slice(&refused.bytes().await.unwrap()).unwrap();
+    assert_eq!(error["error"]["code"], -32000);
+    error["id"].clone()
+}
+
+#[tokio::test]
+async fn a_session_whose_client_stays_away_is_ended() {
+    let clock = HandClock::new();
+    let front = Arc::new(Front::default());
+    let mut options = ServerOptions::new(Arc::new(Counting::default()));
+    options.expiry = Some(Expiry { clock: clock.clone(), after: Duration::from_mins(30) });
+    let (router, sessions) = mcp_router("/mcp", front.clone(), options);
+    let (url, client) = listen(router).await;
+    let served = Served { url, front, sessions, client };
+    served.initialize().await;
+    let minutes = async |minutes: u64| {
+        clock.advance(Duration::from_mins(minutes));
+        for _ in 0..20 {
+            settle().await;
+        }
+    };
+    minutes(29).await;
+    assert_eq!(served.post(ECHO).send().await.unwrap().status(), 200, "that counts");
+    minutes(29).await;
+    let own = served.call(Method::GET).header("accept", "text/event-stream").header("mcp-session-id", SESSION);
+    let own = own.send().await.unwrap();
+    minutes(100).await;
+    assert_eq!(served.sessions.len(), 1, "an open stream is presence");
+    drop(own);
+    let peer = served.peer();
+    // That it is closed is noticed in its own time.
+    while !served.sessions.is_empty() {
+        minutes(31).await;
+    }
+    peer.closed().await;
+    assert_eq!(served.post(ECHO).send().await.unwrap().status(), 404);
+    assert_eq!(clock.sleepers(), 0, "nothing waits for an end that has come");
+}
+
+/// Nobody reads the stream: what can be done without is dropped and counted, and answers come all the same.
+#[tokio::test]
+async fn a_stream_that_nobody_reads_does_not_grow() {
+    let served = start().await;
+    served.initialize().await;
+    let own = served.call(Method::GET).header("accept", "text/event-stream").header("mcp-session-id", SESSION);
+    let _own = own.send().await.unwrap();
+    let peer = served.peer();
+    let line = raw(&format!(r#"{{"level":"info","data":"{}"}}"#, "x".repeat(100_000)));
+    let mut refused = 0;
+    for _ in 0..600 {
+        refused += usize::from(peer.notify("notifications/message", Some(line.clone())).await.is_err());
+    }
+    // 4 MiB wait here; the rest is in the buffers of the connection.
+    assert!(refused > 300, "{refused}");
+    assert_eq!(served.post(ECHO).send().await.unwrap().status(), 200);
+    let notes = served.front.notes.lock().unwrap()[0].take();
+    let told: usize = notes.iter().filter_map(|line| line.strip_prefix("flooded ")?.parse::<usize>().ok()).sum();
+    assert_eq!(told, refused);
 }
 
 #[tokio::test]

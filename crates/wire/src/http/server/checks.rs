@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use crate::http::{EVENT_STREAM, JSON, VERSION_HEADER};
-use crate::{ProtocolVersion, RpcError, error_frame};
+use crate::{ProtocolVersion, RequestId, RpcError, error_frame};
 
 /// A response that refuses, boxed to keep results small.
 pub(super) struct Refused(pub(super) Box<Response>);
@@ -23,7 +23,12 @@ pub(super) fn respond(status: StatusCode, content_type: &'static str, body: Body
 
 /// A refusal with a JSON-RPC error in its body.
 pub(super) fn refuse(status: StatusCode, error: &RpcError) -> Refused {
-    Refused(Box::new(respond(status, JSON, Body::from(error_frame(None, error).0))))
+    refuse_request(status, None, error)
+}
+
+/// The same as the answer of a request, if it is known which.
+pub(super) fn refuse_request(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Refused {
+    Refused(Box::new(respond(status, JSON, Body::from(error_frame(id, error).0))))
 }
 
 fn transport(status: StatusCode, message: &str) -> Refused {

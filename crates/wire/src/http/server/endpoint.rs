@@ -9,27 +9,27 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, ORIGIN, USER_AGENT};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
-use bytes::Bytes;
-use futures::stream;
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt as _, stream};
 use greenroom_boundary::clock::sleep;
 use greenroom_boundary::mcp::Frame;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::checks::{self, Refused, bad_request, header, refuse, respond, unknown_session};
-use super::routes::Out;
 use super::session::{Session, Sessions, Streams};
+use super::stream::{Out, Stream};
 use super::{Acceptor, KeepAlive, Refusal, ServerOptions, SessionInfo};
 use crate::http::sse::write_event;
 use crate::http::{EVENT_STREAM, JSON, SESSION_HEADER};
 use crate::splice::progress_token_of;
+use crate::stdio::IdScanner;
 use crate::{Message, RequestId, RpcError, WireError};
 
 #[derive(Clone)]
@@ -165,12 +165,23 @@ fn unreadable(error: &WireError) -> Refused {
     refuse(StatusCode::BAD_REQUEST, &error.to_rpc())
 }
 
+/// Reads a body. Of one that is too large the beginning is looked at: what it asks may be told there.
 async fn read(body: Body, limit_bytes: usize) -> Result<Bytes, Refused> {
-    let too_large = |_| {
-        let message = format!("the message is beyond the limit of {limit_bytes} bytes, or broke off");
-        refuse(StatusCode::PAYLOAD_TOO_LARGE, &RpcError::new(RpcError::TRANSPORT, message))
-    };
-    to_bytes(body, limit_bytes).await.map_err(too_large)
+    let (mut chunks, mut read) = (body.into_data_stream(), BytesMut::new());
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| bad_request(&format!("the message broke off: {error}")))?;
+        if read.len() + chunk.len() > limit_bytes {
+            let mut scanner = IdScanner::default();
+            scanner.feed(&read);
+            scanner.feed(&chunk);
+            let id = scanner.finish().request.and_then(|id| serde_json::from_str::<RequestId>(&id).ok());
+            let message = format!("the message is beyond the limit of {limit_bytes} bytes");
+            let error = RpcError::new(RpcError::TRANSPORT, message);
+            return Err(checks::refuse_request(StatusCode::PAYLOAD_TOO_LARGE, id.as_ref(), &error));
+        }
+        read.extend_from_slice(&chunk);
+    }
+    Ok(read.freeze())
 }
 
 fn known_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
@@ -203,7 +214,7 @@ fn accepted() -> Response {
 async fn ask(
     session: &Session,
     id: RequestId,
-    mut stream: UnboundedReceiver<Out>,
+    mut stream: Stream,
     frame: Frame,
     keep_alive: Option<KeepAlive>,
 ) -> Result<Response, Refused> {
@@ -218,12 +229,7 @@ async fn ask(
     }
 }
 
-fn finish(
-    session: &Session,
-    first: Option<Out>,
-    stream: UnboundedReceiver<Out>,
-    keep_alive: Option<KeepAlive>,
-) -> Result<Response, Refused> {
+fn finish(session: &Session, first: Option<Out>, stream: Stream, keep_alive: Option<KeepAlive>) -> Result<Response, Refused> {
     match first {
         Some(Out { frame, answer: true, .. }) => Ok(respond(StatusCode::OK, JSON, Body::from(frame.0))),
         None if session.has_ended() => Err(unknown_session()),
@@ -239,7 +245,7 @@ enum Next {
     Silence,
 }
 
-async fn next(stream: &mut UnboundedReceiver<Out>, keep_alive: Option<&KeepAlive>) -> Next {
+async fn next(stream: &mut Stream, keep_alive: Option<&KeepAlive>) -> Next {
     let silence = async {
         match keep_alive {
             Some(keep) => sleep(keep.clock.as_ref(), keep.every).await,
@@ -253,7 +259,7 @@ async fn next(stream: &mut UnboundedReceiver<Out>, keep_alive: Option<&KeepAlive
     }
 }
 
-fn event_stream(first: Option<Out>, stream: UnboundedReceiver<Out>, keep_alive: Option<KeepAlive>) -> Response {
+fn event_stream(first: Option<Out>, stream: Stream, keep_alive: Option<KeepAlive>) -> Response {
     let events = stream::unfold((first, stream, keep_alive), |(first, mut stream, keep_alive)| async move {
         let next = match first {
             Some(out) => Next::Out(out),

@@ -9,6 +9,7 @@ mod checks;
 mod endpoint;
 mod routes;
 mod session;
+mod stream;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,6 +39,17 @@ pub struct ServerOptions {
     pub max_sessions: usize,
     /// Says something on a stream that has been silent for that long, so that nobody on the way takes it for dead.
     pub keep_alive: Option<KeepAlive>,
+    /// Ends a session whose client has been away for that long.
+    pub expiry: Option<Expiry>,
+}
+
+/// When sessions that their clients have left are ended. A client is away while it has no stream open and asks nothing.
+#[derive(Clone, Debug)]
+pub struct Expiry {
+    /// Measures the absence.
+    pub clock: Arc<dyn Clock>,
+    /// The longest absence.
+    pub after: Duration,
 }
 
 /// How silent streams are kept open.
@@ -50,10 +62,19 @@ pub struct KeepAlive {
 }
 
 impl ServerOptions {
-    /// 16 MiB per message, 256 waiting messages, 1024 sessions, local origins only, streams as silent as they are.
+    /// 16 MiB per message, 256 waiting messages, 1024 sessions, local origins only, streams as silent as they are, and sessions
+    /// without an end of their own.
     pub fn new(entropy: Arc<dyn Entropy>) -> Self {
         let (body_limit_bytes, buffer_frames, max_sessions) = (16 << 20, 256, 1024);
-        Self { entropy, allowed_origins: Vec::new(), body_limit_bytes, buffer_frames, max_sessions, keep_alive: None }
+        Self {
+            entropy,
+            allowed_origins: Vec::new(),
+            body_limit_bytes,
+            buffer_frames,
+            max_sessions,
+            keep_alive: None,
+            expiry: None,
+        }
     }
 }
 

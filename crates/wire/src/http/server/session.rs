@@ -1,19 +1,22 @@
 //! A server's sessions.
 //!
 //! Invariant: a session that has ended is in no table, its streams are closed and its duplex has ended at both halves.
-//! When the table is full, the session that has been idle the longest makes room. Deliberately no expiry by time.
+//! When the table is full, the session that has been idle the longest makes room; one whose client has been away for long is
+//! ended. Deliberately no limit on how long a session lasts that is used.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
+use greenroom_boundary::CancellationToken;
 use greenroom_boundary::mcp::{Frame, FrameDuplex, FrameSink, FrameSource, McpError};
 use tokio::sync::mpsc;
 
-use super::ServerOptions;
 use super::routes::{Routes, Stuck};
+use super::stream::Used;
+use super::{Expiry, ServerOptions};
 use crate::RequestId;
 
 /// How many frames of a client wait for the reader before its requests do.
@@ -75,15 +78,22 @@ impl Sessions {
         }
         let id = self.options.entropy.id("");
         let (inbox, received) = mpsc::channel(INBOX_FRAMES);
+        let used = Used::now(self.options.expiry.as_ref().map(|expiry| expiry.clock.clone()));
         let session = Arc::new(Session {
             id: id.clone(),
             inbox: Mutex::new(Some(inbox)),
-            routes: Mutex::default(),
+            routes: Mutex::new(Routes::of(used.clone())),
             most_waiting: self.options.buffer_frames,
             last_use: AtomicU64::new(self.next_use()),
+            used,
+            ended: CancellationToken::new(),
+            dropped: AtomicUsize::default(),
             table: Arc::downgrade(&self.table),
         });
         lock(&self.table).insert(id, session.clone());
+        if let Some(expiry) = &self.options.expiry {
+            tokio::spawn(expire(Arc::downgrade(&session), session.ended.clone(), expiry.clone()));
+        }
         let duplex = FrameDuplex { sink: Box::new(SessionSink(session.clone())), source: Box::new(SessionSource(received)) };
         Some((session, duplex))
     }
@@ -91,11 +101,36 @@ impl Sessions {
     pub(super) fn find(&self, id: &str) -> Option<Arc<Session>> {
         let session = lock(&self.table).get(id).cloned()?;
         session.last_use.store(self.next_use(), Ordering::Relaxed);
+        session.used.again();
         Some(session)
     }
 
     fn next_use(&self) -> u64 {
         self.uses.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Ends the session once its client has been away for long.
+async fn expire(session: Weak<Session>, ended: CancellationToken, Expiry { clock, after }: Expiry) {
+    loop {
+        let until = {
+            let Some(session) = session.upgrade() else { return };
+            if !session.routes().is_idle() {
+                session.used.again();
+            }
+            session.used.at().after(after)
+        };
+        if clock.now() >= until {
+            if let Some(session) = session.upgrade() {
+                session.end();
+            }
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => return,
+            () = clock.sleep_until(until) => {}
+        }
     }
 }
 
@@ -106,6 +141,9 @@ pub(super) struct Session {
     routes: Mutex<Routes>,
     most_waiting: usize,
     last_use: AtomicU64,
+    used: Arc<Used>,
+    ended: CancellationToken,
+    dropped: AtomicUsize,
     table: Weak<Table>,
 }
 
@@ -133,6 +171,7 @@ impl Session {
             lock(&table).remove(&self.id);
         }
         lock(&self.inbox).take();
+        self.ended.cancel();
         self.routes().close();
     }
 
@@ -142,7 +181,11 @@ impl Session {
             return Err(closed("the session has ended"));
         }
         self.routes().route(frame, self.most_waiting).map_err(|stuck| match stuck {
-            Stuck::Full => closed("it has no stream open and too many messages wait for it"),
+            Stuck::Full => closed("it has no stream open, or reads none, and too many messages wait for it"),
+            Stuck::Dropped => {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                closed("it does not read its stream")
+            }
             Stuck::NoStream => closed("it has no stream open on which it could be asked"),
         })
     }
@@ -178,6 +221,10 @@ struct SessionSink(Arc<Session>);
 impl FrameSink for SessionSink {
     async fn send(&mut self, frame: Frame) -> Result<(), McpError> {
         self.0.send(frame)
+    }
+
+    fn take_dropped(&mut self) -> usize {
+        self.0.dropped.swap(0, Ordering::Relaxed)
     }
 
     async fn close(&mut self) {
