@@ -60,7 +60,7 @@ impl Catalogue {
         let parsed: Vec<_> = references.iter().map(|reference| parse(reference)).collect();
         let lists = core.router.list_each(cx, parsed.iter().map(|(server, ..)| server), method).await;
         let known = cx.root.shown.owners(core, method);
-        let mut catalogue = Self { entries: NameTable::with_reserved(known.clone()), ..Self::default() };
+        let mut catalogue = Self { entries: NameTable::for_clients(known.clone()), ..Self::default() };
         let mut failures: Vec<(Option<&str>, &CallError)> = Vec::new();
         for (server, only, alias) in &parsed {
             match lists.get(server) {
@@ -125,7 +125,14 @@ impl Catalogue {
     /// As the list method shows them to the client of the session, who may rely on the names from now on.
     pub(super) fn show(&self, core: &Arc<HostCore>, cx: &CallContext, method: &str) -> Vec<Value> {
         cx.root.shown.note(core, method, self.entries.iter().map(owned));
-        self.list()
+        let mut shown = self.list();
+        if method == TOOLS {
+            // The protocol wants one; clients refuse whole lists without it.
+            for tool in shown.iter_mut().filter(|tool| !tool.get("inputSchema").is_some_and(Value::is_object)) {
+                tool["inputSchema"] = json!({"type": "object"});
+            }
+        }
+        shown
     }
 
     /// As the list method shows them.

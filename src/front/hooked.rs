@@ -9,7 +9,7 @@ use greenroom_wire::{RpcError, has_doubled_keys};
 use serde_json::{Value, json};
 
 use super::handler::{Front, encode};
-use crate::hooks::{Chain, Exchange, Fields, HookFailure, HookRunner, Message, MutationRecord, NoteMode, Side};
+use crate::hooks::{Chain, Exchange, Fields, HookFailure, HookRunner, Message, MutationRecord, NoteMode, Side, write_back};
 use crate::router::{self, CallContext, CallError, RawParams};
 
 /// Where these hooks look, as traces call it.
@@ -148,11 +148,10 @@ impl Looks<'_> {
             (Some(mut value), _) => {
                 keep_told(before.result.as_ref(), &mut value);
                 record.write_into(&mut value, note);
-                encode(&value)
+                let raw = result.as_ref().ok().filter(|raw| !has_doubled_keys(raw)).zip(before.result.as_ref());
+                raw.and_then(|(raw, was)| write_back(raw, was, &value)).map_or_else(|| encode(&value), Ok)
             }
-            (None, error) => Err(error
-                .and_then(|error| serde_json::from_value(error).ok())
-                .unwrap_or_else(|| RpcError::internal("a hook returned an error without code and message"))),
+            (None, error) => Err(router::rpc_error(result.as_ref().err(), error.as_ref())),
         }
     }
 }

@@ -17,6 +17,7 @@ mod record;
 mod result;
 mod subject;
 mod table;
+mod write_back;
 
 pub use binding::{HookBinding, HookForm, HookTarget, Matcher, Side};
 pub use cascade::{Exchange, HookRunner};
@@ -28,3 +29,4 @@ pub use record::{HookStatus, MUTATIONS_KEY, MutationRecord, NoteMode};
 pub(crate) use record::{notes, without_notes};
 pub(crate) use table::in_order;
 pub use table::{Chain, HookTable, OwnHooks};
+pub(crate) use write_back::{WrittenBack, write_back};

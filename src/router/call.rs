@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{Drivers, ServerName, SpanId};
 use greenroom_wire::has_doubled_keys;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::ask::RouterHooks;
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::config::{HostConfig, HostPolicy, ServerConfig};
 use crate::hooks::audit::AuditLog;
-use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side};
+use crate::hooks::{Chain, Exchange, HookRunner, HookTable, Message, MutationRecord, NoteMode, Side, write_back};
 use crate::sessions::RootId;
 
 /// Most hooks that may be running inside each other.
@@ -198,11 +199,18 @@ impl Router {
                 (None, value) => recorded(Output { value: value.unwrap_or_default(), raw }, record, self.policy.note, boundary),
             };
         }
+        let result = match (after.result, after.error) {
+            (Some(value), _) => {
+                let raw = raw.zip(before.result.as_ref()).and_then(|(raw, was)| write_back(&raw, was, &value));
+                recorded(Output { value, raw }, record, self.policy.note, boundary)
+            }
+            (None, error) => {
+                let was = failure.as_ref().map(CallError::to_rpc);
+                Err(CallError::Rpc { server: boundary.to_owned(), error: rpc_error(was.as_ref(), error.as_ref()) })
+            }
+        };
         record.note_original(before.result.or(before.error));
-        match (after.result, after.error) {
-            (Some(value), _) => recorded(value.into(), record, self.policy.note, boundary),
-            (None, error) => Err(CallError::Rpc { server: boundary.to_owned(), error: rpc_error(error.as_ref()) }),
-        }
+        result
     }
 
     async fn send(
@@ -384,15 +392,22 @@ fn recorded(mut output: Output, record: &MutationRecord, note: NoteMode, boundar
         if output.value.is_null() {
             return Err(unreadable(boundary));
         }
+        let was = output.raw.as_ref().map(|_| output.value.clone());
         record.write_into(&mut output.value, note);
-        output.raw = None;
+        output.raw = output.raw.zip(was).and_then(|(raw, was)| write_back(&raw, &was, &output.value));
     }
     Ok(output)
 }
 
-pub(super) fn rpc_error(error: Option<&Value>) -> greenroom_wire::RpcError {
-    error
-        .and_then(|error| serde_json::from_value(error.clone()).ok())
+/// The error that a hook made, with the bytes of what it left alone of the one that there `was`.
+pub(crate) fn rpc_error(was: Option<&greenroom_wire::RpcError>, error: Option<&Value>) -> greenroom_wire::RpcError {
+    let written = was.zip(error).and_then(|(was, now)| {
+        let raw = to_raw_value(was).ok().filter(|raw| !has_doubled_keys(raw))?;
+        let (was, _) = super::readable(&raw)?;
+        serde_json::from_str(write_back(&raw, &was, now)?.get()).ok()
+    });
+    written
+        .or_else(|| serde_json::from_value(error?.clone()).ok())
         .unwrap_or_else(|| greenroom_wire::RpcError::internal("a hook returned an error without code and message"))
 }
 

@@ -37,6 +37,16 @@ pub enum CallError {
         /// Its error, whole.
         error: RpcError,
     },
+    /// The server answered with something else than the protocol allows.
+    #[error("{server} answered {method} with {what}; it does not keep to the protocol, so its answer is not passed on")]
+    BadResult {
+        /// The server.
+        server: String,
+        /// The method.
+        method: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// No answer in time.
     #[error("{server} did not answer {method} within {limit_ms} ms")]
     Timeout {
@@ -114,6 +124,7 @@ impl CallError {
             Self::UnknownServer { .. } => "CALL_UNKNOWN_SERVER",
             Self::UnknownTool { .. } => "CALL_UNKNOWN_TOOL",
             Self::Rpc { .. } => "CALL_RPC",
+            Self::BadResult { .. } => "CALL_BAD_RESULT",
             Self::Timeout { .. } => "CALL_TIMEOUT",
             Self::Backoff { .. } => "MCP_BACKOFF",
             Self::Cancelled { .. } => "CALL_CANCELLED",

@@ -22,6 +22,7 @@ use super::raw::Written;
 use super::readable::readable;
 use super::under_way::UnderWay;
 use super::upstream::Upstream;
+use super::well_formed::well_formed;
 use super::{Answered, CallContext, CallError, ListMethod, Offer, Output, Server, ServerRequest, ServerState};
 use crate::host::HostState;
 use crate::sessions::{self, News};
@@ -156,6 +157,9 @@ impl ExternalServer {
             let body = json!({"method": method, "whole": value.is_null()});
             let event = EventKind::Warning { boundary: self.boundary(), method: "result_unreadable".to_owned(), body };
             self.link.drivers.tracer.emit(&cx.scope, cx.agent.as_ref(), event);
+        }
+        if !(lossy && value.is_null()) {
+            well_formed(&self.boundary(), &method, &value)?;
         }
         Ok(Output { value, raw: Some(raw) })
     }

@@ -19,6 +19,9 @@ use crate::hooks::Message;
 
 /// Most pages read of one list, so that a cursor that never ends cannot hold a turn.
 const MAX_PAGES: usize = 100;
+/// Most items, and most bytes of pages as they came: what models and clients are shown must fit somewhere.
+const MAX_ITEMS: usize = 10_000;
+const MAX_BYTES: usize = 32 << 20;
 
 /// A method that answers page by page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,45 @@ pub enum Offer {
 struct Pages {
     items: Vec<Value>,
     whole: bool,
+}
+
+/// Items of a list, each name once.
+#[derive(Default)]
+struct Items {
+    kept: Vec<Value>,
+    /// Where each name is among them.
+    seen: BTreeMap<String, usize>,
+}
+
+impl Items {
+    /// Takes the items of a page; says what is wrong with them. Of two with one name the first stays; one without a name cannot be
+    /// called.
+    fn add(&mut self, list: ListMethod, page: &Value) -> Vec<(&'static str, Value)> {
+        let (mut faults, mut again, mut nameless) = (Vec::new(), Vec::new(), 0_usize);
+        for item in page.get(list.key()).and_then(Value::as_array).into_iter().flatten() {
+            let Some(name) = item.get(list.identity()).and_then(Value::as_str) else {
+                nameless += 1;
+                continue;
+            };
+            match self.seen.get(name) {
+                None => {
+                    self.seen.insert(name.to_owned(), self.kept.len());
+                    self.kept.push(item.clone());
+                }
+                // What comes twice says nothing new.
+                Some(at) if self.kept[*at] == *item => {}
+                Some(_) => again.push(name.to_owned()),
+            }
+        }
+        let method = list.method();
+        if !again.is_empty() {
+            faults.push(("listed_twice", json!({"method": method, "names": again})));
+        }
+        if nameless > 0 {
+            faults.push(("listed_without_name", json!({"method": method, "items": nameless, "field": list.identity()})));
+        }
+        faults
+    }
 }
 
 impl Router {
@@ -184,35 +226,39 @@ impl Router {
         deadline: MonoNanos,
     ) -> Result<Pages, CallError> {
         let method = list.method();
-        let mut items: Vec<Value> = Vec::new();
-        let mut seen = BTreeSet::new();
+        let (mut items, mut bytes) = (Items::default(), 0);
         let mut cursors = BTreeSet::new();
         let mut params = json!({});
         for page in 0..MAX_PAGES {
             let result = match self.page(cx, name, (slot, instance), Message::request(method, params), deadline).await {
-                Ok(output) => output.value,
+                Ok(output) => {
+                    bytes += output.raw.as_ref().map_or(0, |raw| raw.get().len());
+                    output.value
+                }
                 Err(error) if page > 0 => {
                     self.warn_of_list(cx, instance, "list_incomplete", json!({"method": method, "error": error.to_string()}));
-                    return Ok(Pages { items, whole: false });
+                    return Ok(Pages { items: items.kept, whole: false });
                 }
                 Err(error) => return Err(error),
             };
-            for item in result.get(list.key()).and_then(Value::as_array).into_iter().flatten() {
-                if seen.insert(item.get(list.identity()).cloned().unwrap_or_default().to_string()) {
-                    items.push(item.clone());
-                }
+            items.add(list, &result).into_iter().for_each(|(code, body)| self.warn_of_list(cx, instance, code, body));
+            if items.kept.len() > MAX_ITEMS || bytes > MAX_BYTES {
+                let body = json!({"method": method, "items": items.kept.len(), "bytes": bytes});
+                items.kept.truncate(MAX_ITEMS);
+                self.warn_of_list(cx, instance, "list_too_long", body);
+                return Ok(Pages { items: items.kept, whole: true });
             }
             match result.get("nextCursor").filter(|next| !next.is_null()) {
-                None => return Ok(Pages { items, whole: true }),
+                None => return Ok(Pages { items: items.kept, whole: true }),
                 Some(next) if !cursors.insert(next.to_string()) => {
                     self.warn_of_list(cx, instance, "cursor_repeated", json!({"method": method, "cursor": next}));
-                    return Ok(Pages { items, whole: true });
+                    return Ok(Pages { items: items.kept, whole: true });
                 }
                 Some(next) => params = json!({"cursor": next}),
             }
         }
         self.warn_of_list(cx, instance, "list_too_long", json!({"method": method, "pages": MAX_PAGES}));
-        Ok(Pages { items, whole: true })
+        Ok(Pages { items: items.kept, whole: true })
     }
 
     async fn page(

@@ -14,8 +14,24 @@ use crate::sessions::Owners;
 
 pub use greenroom_harness::load::nearest;
 
-/// Longest name that every provider takes.
-const MAX_NAME_CHARS: usize = 64;
+/// Which names may be shown.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    max_chars: usize,
+    /// What a name may have besides letters, digits and `_`.
+    further: &'static [char],
+}
+
+/// What every provider of models takes.
+const MODELS: Rule = Rule { max_chars: 64, further: &['-'] };
+/// What MCP allows (2025-11-25, tool names).
+const CLIENTS: Rule = Rule { max_chars: 128, further: &['-', '.'] };
+
+impl Default for Rule {
+    fn default() -> Self {
+        MODELS
+    }
+}
 
 /// A tool as it is shown.
 #[derive(Clone, Debug)]
@@ -74,14 +90,15 @@ pub struct NameTable {
     reserved: Owners,
     /// From which number on a taken name is tried again.
     next: BTreeMap<String, usize>,
+    rule: Rule,
     /// What a tool was named, by server, tool and the name wanted.
     given: BTreeMap<(ServerName, String, String), String>,
 }
 
 impl NameTable {
-    /// A table in which some names have their owner already.
-    pub(crate) fn with_reserved(reserved: Owners) -> Self {
-        Self { reserved, ..Self::default() }
+    /// A table for clients, in which some names have their owner already.
+    pub(crate) fn for_clients(reserved: Owners) -> Self {
+        Self { reserved, rule: CLIENTS, ..Self::default() }
     }
 
     /// Who has a name.
@@ -90,12 +107,12 @@ impl NameTable {
         entry.or_else(|| self.reserved.get(name).map(|(server, tool)| (server, tool.as_str())))
     }
 
-    /// Adds a tool under the name `wanted`, cleaned for providers; a taken name gets `_2`, `_3`, … Returns the name given.
+    /// Adds a tool under the name `wanted`, cleaned for whoever is shown it; a taken name gets `_2`, `_3`, … Returns the name given.
     /// The same tool under the same name is there once.
     pub fn add(&mut self, wanted: &str, entry: ToolEntry) -> String {
-        let clean: String =
-            wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect();
-        let clean: String = clean.chars().take(MAX_NAME_CHARS).collect();
+        let Rule { max_chars, further } = self.rule;
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || further.contains(&c);
+        let clean: String = wanted.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(max_chars).collect();
         let clean = if clean.is_empty() { "tool".to_owned() } else { clean };
         let mut name = clean.clone();
         let mut taken_by = None;
@@ -113,7 +130,7 @@ impl NameTable {
             }
             taken_by.get_or_insert_with(|| format!("{server}/{tool}"));
             let suffix = format!("_{number}");
-            name = clean.chars().take(MAX_NAME_CHARS - suffix.len()).collect::<String>() + &suffix;
+            name = clean.chars().take(max_chars - suffix.len()).collect::<String>() + &suffix;
             number += 1;
         }
         if taken_by.is_some() {

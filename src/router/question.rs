@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use greenroom_boundary::trace::EventKind;
-use greenroom_boundary::{AgentId, Scope, ServerName};
+use greenroom_boundary::{AgentId, RawJson, Scope, ServerName};
 use greenroom_wire::has_doubled_keys;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use super::{CallContext, CallError, Output, RawParams, Router, readable};
 use crate::agents::{SAMPLE, Session, TurnTree};
 use crate::config::ServerKind;
 use crate::context::OutputStream;
-use crate::hooks::{Chain, Exchange, HookFailure, Message, MutationRecord, NoteMode, Side};
+use crate::hooks::{Chain, Exchange, HookFailure, Message, MutationRecord, NoteMode, Side, write_back};
 use crate::sessions::RootSession;
 
 impl Router {
@@ -69,9 +69,14 @@ impl Router {
             return answered;
         }
         match (after.result, after.error) {
-            (Some(value), _) if before.result.as_ref() == Some(&value) => Ok(noted(Output { value, raw }, &record)),
-            (Some(value), _) => Ok(noted(value.into(), &record)),
-            (None, error) => Err(CallError::Rpc { server: boundary, error: rpc_error(error.as_ref()) }),
+            (Some(value), _) => {
+                let raw = raw.zip(before.result.as_ref()).and_then(|(raw, was)| write_back(&raw, was, &value));
+                Ok(noted(Output { value, raw }, &record))
+            }
+            (None, error) => {
+                let was = answered.as_ref().err().map(CallError::to_rpc);
+                Err(CallError::Rpc { server: boundary, error: rpc_error(was.as_ref(), error.as_ref()) })
+            }
         }
     }
 
@@ -148,7 +153,7 @@ impl Router {
             let value = params.and_then(|raw| readable(&raw.to_owned())).map(|(value, _)| value).unwrap_or_default();
             match self.news(root, &name, Message::request(method.to_owned(), value.clone())).await {
                 Ok(message) if message.params == value => server.tell(method, params),
-                Ok(message) => server.tell(method, to_raw_value(&message.params).ok().as_deref()),
+                Ok(message) => server.tell(method, changed(params, &value, &message.params).as_deref()),
                 Err(failure) => {
                     let body = json!({"notification": method, "code": failure.code, "message": failure.message});
                     let (boundary, method) = (format!("mcp.{name}"), "notification_withheld".to_owned());
@@ -171,11 +176,20 @@ impl Router {
     }
 }
 
+/// Parameters that hooks have changed, or that have a key twice.
+pub(crate) fn changed(raw: Option<&RawValue>, was: &Value, now: &Value) -> Option<RawJson> {
+    match raw.filter(|raw| !has_doubled_keys(raw)) {
+        Some(raw) => write_back(raw, was, now),
+        None => to_raw_value(now).ok(),
+    }
+}
+
 /// The answer with what hooks changed in its `_meta`; its content is left alone, as it is no tool's.
 fn noted(mut output: Output, record: &MutationRecord) -> Output {
     if !record.is_empty() {
+        let was = output.raw.as_ref().map(|_| output.value.clone());
         record.write_into(&mut output.value, NoteMode::Meta);
-        output.raw = None;
+        output.raw = output.raw.zip(was).and_then(|(raw, was)| write_back(&raw, &was, &output.value));
     }
     output
 }

@@ -1,8 +1,9 @@
 //! A caller's parameters as they were written.
 //!
 //! Invariant: a field that nothing changed leaves with the caller's own bytes, so that digits and spelling of numbers
-//! survive. Deliberately only the top level: a change inside a field makes that field new.
+//! survive, beside a change within a field as well. Deliberately no order of its own: that of the value counts.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use greenroom_boundary::RawJson;
@@ -11,6 +12,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+
+use super::readable;
+use crate::hooks::WrittenBack;
 
 /// The fields of a `params` object, in order, each as it was written.
 #[derive(Clone, Debug, Default)]
@@ -30,10 +34,6 @@ impl RawParams {
 
     pub(crate) fn into_fields(self) -> impl Iterator<Item = (String, RawJson)> {
         self.0.into_iter()
-    }
-
-    fn get(&self, key: &str) -> Option<&RawJson> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| raw)
     }
 }
 
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for RawParams {
     }
 }
 
-/// Parameters to be written: those of `value`, with the bytes of `raw` for every field that is the same in both.
+/// Parameters to be written: those of `value`, with the bytes of `raw` for everything that is the same in both.
 pub(super) struct Written<'a> {
     pub(super) value: &'a Value,
     pub(super) raw: Option<&'a RawParams>,
@@ -68,12 +68,16 @@ impl Serialize for Written<'_> {
         let (Value::Object(fields), Some(raw)) = (self.value, self.raw) else {
             return self.value.serialize(serializer);
         };
+        let by_name: HashMap<&str, &RawJson> = raw.0.iter().map(|(name, raw)| (name.as_str(), raw)).collect();
         let mut map = serializer.serialize_map(Some(fields.len()))?;
         for (key, value) in fields {
-            let written = raw.get(key).filter(|raw| serde_json::from_str::<Value>(raw.get()).is_ok_and(|was| was == *value));
-            match written {
-                Some(raw) => map.serialize_entry(key, raw)?,
-                None => map.serialize_entry(key, value)?,
+            match by_name.get(key.as_str()).map(|raw| (*raw, readable(raw))) {
+                Some((raw, Some((was, _)))) if was == *value => map.serialize_entry(key, raw)?,
+                // Of a key that stands twice in it nobody knows which one the change is beside.
+                Some((raw, Some((was, _)))) if !has_doubled_keys(raw) => {
+                    map.serialize_entry(key, &WrittenBack::new(raw, &was, value))?;
+                }
+                _ => map.serialize_entry(key, value)?,
             }
         }
         map.end()

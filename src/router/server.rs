@@ -18,7 +18,7 @@ use super::{CallContext, CallError, ListMethod, Offer, Params, RawParams, Server
 pub struct Output {
     /// The result.
     pub value: Value,
-    /// Its bytes as they came from the wire.
+    /// Its bytes as they came from the wire, but for what hooks changed.
     pub raw: Option<RawJson>,
 }
 

@@ -12,7 +12,7 @@ use greenroom_boundary::clock::sleep;
 use greenroom_boundary::trace::EventKind;
 use greenroom_boundary::{RawJson, Scope, ServerName};
 use greenroom_wire::has_doubled_keys;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -20,7 +20,7 @@ use super::{LogLevel, RootSession};
 use crate::front::publishes;
 use crate::hooks::Message;
 use crate::host::HostCore;
-use crate::router::{RawParams, readable};
+use crate::router::{RawParams, changed, readable};
 
 /// How long changes of a list are gathered before the client is told of them.
 const BURST: Duration = Duration::from_millis(50);
@@ -152,7 +152,7 @@ async fn past_hooks(
         Ok(message) if message.params == value && !params.is_some_and(has_doubled_keys) => {
             deliver(core, server, root, method, params);
         }
-        Ok(message) => deliver(core, server, root, method, to_raw_value(&message.params).ok().as_deref()),
+        Ok(message) => deliver(core, server, root, method, changed(params, &value, &message.params).as_deref()),
         Err(failure) => withheld(&failure.code, &failure.message),
     }
 }

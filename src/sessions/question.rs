@@ -14,7 +14,7 @@ use greenroom_boundary::clock::timeout_at;
 use greenroom_boundary::trace::{EventKind, Outcome};
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
 use greenroom_harness::model::{ElicitationSpec, SamplingSpec};
-use greenroom_wire::{RpcError, has_doubled_keys};
+use greenroom_wire::RpcError;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use crate::agents::{Session, TurnTree, choose};
 use crate::context::OutputStream;
 use crate::hooks::Message;
 use crate::host::HostCore;
-use crate::router::{CallContext, CallError, OpenExchange, Output, readable};
+use crate::router::{CallContext, CallError, OpenExchange, Output, changed, readable};
 
 const SAMPLING: &str = "sampling/createMessage";
 const ELICITATION: &str = "elicitation/create";
@@ -115,7 +115,7 @@ pub(crate) async fn answer(core: &Arc<HostCore>, question: Question) -> Result<R
     let raw = question.params.clone();
     let asked = async |message: Message| {
         // What hooks may have read in another way than the client would is written anew.
-        let raw = raw.filter(|raw| message.params == params && !has_doubled_keys(raw));
+        let raw = raw.and_then(|raw| changed(Some(&raw), &params, &message.params));
         ask(core, &cx, &question.server, answerer, &message, raw).await
     };
     let work = core.router.question(&cx, &question.server, message, asked);

@@ -170,7 +170,8 @@ fn what_changed_is_told_to_the_caller() {
     assert_eq!(record["request"]["mutated"], json!(true));
     assert_eq!(record["request"]["hooks"][0]["patch"], json!([{"op": "replace", "path": "/params/arguments/n", "value": 2}]));
     assert_eq!(record["response"]["reasons"], json!(["private"]));
-    assert!(output.raw.is_none(), "changed bytes are not passed off as the server's");
+    let written: Value = serde_json::from_str(output.raw.unwrap().get()).unwrap();
+    assert_eq!(written, output.value, "what is passed on says the same");
 }
 
 const REFUSING: &str = r"

@@ -110,7 +110,7 @@ fn the_exact_name_that_is_listed_can_be_called() {
     let list = ask(&stage, &peer, "tools/list", &json!({}));
     let names = names(&list, "tools");
     assert_eq!(names, ["buy", "look", "buy_2", "look_2", "get_it"]);
-    assert_eq!(list["tools"][0], json!({"name": "buy", "x-note": "kept"}));
+    assert_eq!(list["tools"][0], json!({"name": "buy", "x-note": "kept", "inputSchema": {"type": "object"}}));
     for name in &names {
         assert_eq!(ask(&stage, &peer, "tools/call", &json!({"name": name}))["content"][0]["text"], "done");
     }
@@ -292,6 +292,20 @@ fn an_unknown_method_is_said_to_be_unknown() {
     let stage = Set::new("{}").build();
     let peer = connect(&stage);
     assert_eq!(refused(&stage, &peer, "tools/eat", &json!({})), (-32601, "method not found: tools/eat".to_owned()));
+}
+
+/// Clients are shown every name that the protocol allows as it is.
+#[test_case("files.read-all_1", "files.read-all_1"; "every character that is allowed")]
+#[test_case("files/read", "files_read"; "a slash is not")]
+#[test_case(&"x".repeat(128), &"x".repeat(128); "as long as is allowed")]
+#[test_case(&"x".repeat(129), &"x".repeat(128); "longer")]
+fn names_that_are_allowed_stay(name: &str, shown: &str) {
+    let stage = Set::new("mcpServers: {one: {}}")
+        .mcp("one", &format!("tools: [{{name: {name}}}]\ncalls: [{{when: {{tool: {name}}}, result: {{content: []}}}}]"))
+        .build();
+    let peer = connect(&stage);
+    assert_eq!(names(&ask(&stage, &peer, "tools/list", &json!({})), "tools"), [shown]);
+    assert_eq!(ask(&stage, &peer, "tools/call", &json!({"name": shown})), json!({"content": []}));
 }
 
 /// C06: a token of 0 is a token, and a number; without one there is no progress.

@@ -67,3 +67,36 @@ fn a_notification_that_hooks_refuse_is_withheld_however_it_is_written(frame: &st
     let warnings: Vec<String> = stage.warnings().into_iter().map(|(code, _)| code).collect();
     assert!(warnings.contains(&"notification_withheld".to_owned()), "{warnings:?}");
 }
+
+const BIG: &str = r#"{"content":[{"type":"text","text":"hi"}],"structuredContent":{"big":12345678901234567890123,"price":1.10,"n":[1e2,1e400]}}"#;
+
+/// Where a hook changed one field, the others keep their digits and their spelling.
+#[test_case(true; "hooks of the server")]
+#[test_case(false; "hooks of the host")]
+fn numbers_beside_a_change_keep_their_digits(at_server: bool) {
+    let (server, host) = match at_server {
+        true => ("{hooks: {'tools/call?direction=response': policy/h}}", ""),
+        false => ("{}", "hooks: {'response?method=tools/call': policy/h}\n"),
+    };
+    let config = format!(
+        "{host}mcpServers: {{one: {server}, policy: {{script: policy.js}}}}\npublish: {{mcpServers: one}}\npolicy: {{note: meta}}"
+    );
+    let mark = pure(|args| {
+        let mut message = args[0]["message"].clone();
+        message["result"]["structuredContent"]["seen"] = json!(true);
+        Some(json!({"accept": true, "mutated": true, "message": message}))
+    });
+    let stage = Set::new(&config)
+        .raw("one", move |method, _| match method {
+            "tools/list" => vec![result(LISTED)],
+            _ => vec![result(BIG)],
+        })
+        .native("policy", "h", mark)
+        .build();
+    let peer = connect(&stage);
+    let raw =
+        ask_with(&stage, &peer, "tools/call", &json!({"name": "buy"}), RequestOptions::within(Duration::from_mins(1))).unwrap();
+    let kept = r#""structuredContent":{"big":12345678901234567890123,"price":1.10,"n":[1e2,1e400],"seen":true}"#;
+    assert!(raw.get().contains(kept), "{raw}");
+    assert!(raw.get().contains("ai.nanobot.hooks/mutations"), "{raw}");
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use greenroom_boundary::ServerName;
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use crate::support::{Set, Stage, error, result};
 
@@ -38,6 +39,67 @@ fn c04_a_cursor_that_comes_again_ends_the_list_with_a_warning() {
     assert_eq!(stage.list("same").unwrap(), ["a", "b"]);
     assert_eq!(stage.sent("same", "tools/list").len(), 2, "the repeat is seen at its first return");
     assert_eq!(stage.warnings(), [("cursor_repeated".to_owned(), json!({"method": "tools/list", "cursor": "p"}))]);
+}
+
+/// A list that never ends, in pages of a quarter of a megabyte, ends all the same; so does one of very many items.
+#[test]
+fn a_list_is_bounded_in_bytes_and_items() {
+    let long = "x".repeat(1 << 20);
+    let count = Arc::new(AtomicUsize::new(0));
+    let page = move |items: usize, text: &str| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let items: Vec<Value> =
+            (0..items).map(|item| json!({"name": format!("t{number}_{item}"), "description": text})).collect();
+        vec![result(&json!({"tools": items, "nextCursor": number.to_string()}).to_string())]
+    };
+    let (wide, many) = (page.clone(), page);
+    let stage = Set::new("mcpServers: {wide: {}, many: {}}")
+        .raw("wide", move |_, _| wide(1, &long))
+        .raw("many", move |_, _| many(3_000, ""))
+        .build();
+    assert_eq!(stage.list("wide").unwrap().len(), 32);
+    assert_eq!(stage.list("many").unwrap().len(), 10_000);
+    let codes: Vec<String> = stage.warnings().into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, ["list_too_long", "list_too_long"]);
+}
+
+/// Of two tools with one name the first counts, and the trace has the other; so it has what cannot be called.
+#[test]
+fn what_a_server_lists_wrongly_is_told() {
+    let stage = Set::new("mcpServers: {odd: {}}")
+        .raw("odd", |_, _| {
+            vec![result(r#"{"tools":[{"name":"a","title":"1"},{"name":"a","title":"2"},{"title":"none"},{"name":7},{"name":"b","inputSchema":[]}]}"#)]
+        })
+        .build();
+    let core = stage.host.core();
+    let tools = stage.run(async { core.router.list_tools(&stage.caller(), &ServerName::new("odd")).await }).unwrap();
+    assert_eq!(tools, [json!({"name": "a", "title": "1"}), json!({"name": "b", "inputSchema": []})]);
+    assert_eq!(
+        stage.warnings(),
+        [
+            ("listed_twice".to_owned(), json!({"method": "tools/list", "names": ["a"]})),
+            ("listed_without_name".to_owned(), json!({"method": "tools/list", "items": 2, "field": "name"})),
+        ]
+    );
+}
+
+#[test_case("tools/call", "[1]", "an array, not with an object"; "an array for a result")]
+#[test_case("tools/call", "null", "null, not with an object"; "null for a result")]
+#[test_case("tools/call", "7", "a number, not with an object"; "a number for a result")]
+#[test_case("tools/call", r#"{"content":"hi"}"#, "a `content` that is a text, not an array"; "a text for content")]
+#[test_case("tools/call", r#"{"structuredContent":[]}"#, "a `structuredContent` that is an array, not an object"; "a list for structured content")]
+#[test_case("tools/call", r#"{"content":[],"isError":"yes"}"#, "a `isError` that is a text, not a boolean"; "a text for a flag")]
+#[test_case("tools/list", r#"{"tools":{}}"#, "a `tools` that is an object, not an array"; "an object for a list")]
+#[test_case("prompts/get", r#"{"messages":1}"#, "a `messages` that is a number, not an array"; "a number for messages")]
+#[test_case("resources/read", r#"{"contents":true}"#, "a `contents` that is a boolean, not an array"; "a flag for contents")]
+fn an_answer_that_is_none_is_an_error_that_names_the_server(method: &'static str, answer: &'static str, what: &str) {
+    let stage = Set::new("mcpServers: {odd: {}}").raw("odd", move |_, _| vec![result(answer)]).build();
+    let (core, cx, odd) = (stage.host.core(), stage.caller(), ServerName::new("odd"));
+    let failed = stage.run(async { core.router.request(&cx, &odd, method, json!({"name": "x"}), None).await }).unwrap_err();
+    assert_eq!(failed.code(), "CALL_BAD_RESULT");
+    let told =
+        format!("mcp.odd answered {method} with {what}; it does not keep to the protocol, so its answer is not passed on");
+    assert_eq!(failed.to_string(), told);
 }
 
 #[test]
