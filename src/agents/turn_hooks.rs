@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
-use greenroom_boundary::SpanId;
 use greenroom_boundary::llm::LlmRequest;
+use greenroom_boundary::mcp::ServerAddress;
 use greenroom_boundary::trace::HookPhase;
+use greenroom_boundary::{ServerName, SpanId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::TurnFailure;
 use super::model::Answer;
-use crate::config::AgentConfig;
+use crate::config::{AgentConfig, ServerKind};
 use crate::hooks::{Exchange, Fields, HookBinding, MutationRecord};
 use crate::host::HostCore;
 use crate::router::CallContext;
@@ -74,6 +75,19 @@ impl TurnHooks<'_> {
         result.map(|turn| turn.value)
     }
 
+    /// The external servers of the config that the agent's tools come from, by name, with the addresses of those that have one:
+    /// for hooks to see. Headers hold secrets, and are not shown.
+    fn addresses(&self, agent: &AgentConfig) -> Map<String, Value> {
+        let named = agent.tools.iter().filter_map(|reference| reference.split(['/', ':']).next());
+        let servers = named.filter_map(|name| Some((name, self.core.config.servers.get(&ServerName::new(name))?)));
+        let shown = servers.filter_map(|(name, server)| match &server.kind {
+            ServerKind::External(ServerAddress::Http { url, .. }) => Some((name.to_string(), json!({"url": url}))),
+            ServerKind::External(_) => Some((name.to_string(), json!({}))),
+            _ => None,
+        });
+        shown.collect()
+    }
+
     /// `config`: may change instructions, model, temperature and token limit of this turn.
     pub(super) async fn config(&self, agent: &AgentConfig) -> Result<AgentConfig, TurnFailure> {
         let hooks = self.hooks(agent, HookPhase::Config);
@@ -84,6 +98,7 @@ impl TurnHooks<'_> {
             "agent": {"instructions": agent.instructions.join("\n\n"), "model": agent.model, "temperature": agent.temperature,
                 "maxTokens": agent.max_tokens},
             "sessionId": self.cx.session.id,
+            "mcpServers": self.addresses(agent),
         });
         if let Some(meta) = self.cx.session.meta() {
             shown["_meta"] = meta;

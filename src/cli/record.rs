@@ -207,7 +207,8 @@ struct RecordedClients {
 impl Acceptor for RecordedClients {
     async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
         let (host, duplex) = (self.host.clone(), let_in(&self.recording, duplex));
-        let arrival = Arrival { name: None, streams: session.streams };
+        // A replay has no address: what hooks see must not depend on one.
+        let arrival = Arrival { name: None, streams: session.streams, address: None };
         tokio::spawn(async move { front::serve_as(&host, duplex, arrival).await });
         Ok(())
     }

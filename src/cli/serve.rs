@@ -14,8 +14,7 @@ use greenroom_boundary::mcp::FrameDuplex;
 use greenroom_boundary::trace::NoTrace;
 use greenroom_wire::stdio::{self, StdioOptions};
 
-use super::reload::keep_up;
-use super::{EngineName, Engines, world};
+use super::{EngineName, Engines, reload, world};
 use crate::drivers::{OsEntropy, standard_streams};
 use crate::http::HttpFront;
 use crate::{Host, front};
@@ -50,6 +49,7 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCode> {
+    let read = reload::stamp(&args.config);
     let config = world::config(&args.config)?;
     let (engine, hub) = match &args.inspect {
         Some(_) => engines.inspectable(args.engine).map(|(engine, hub)| (engine, Some(hub)))?,
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ServeArgs, engines: &Engines) -> anyhow::Result<ExitCod
             }
             let host = Host::start(config, drivers, HandOff::Concurrent);
             if !args.no_reload {
-                tokio::spawn(keep_up(host.clone(), args.config.clone()));
+                tokio::spawn(reload::keep_up(host.clone(), args.config.clone(), read));
             }
             if args.stdio {
                 tokio::select! {

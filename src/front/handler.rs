@@ -38,12 +38,15 @@ pub struct Arrival {
     pub name: Option<String>,
     /// Its streams, if its transport has several.
     pub streams: Streams,
+    /// Where it found the host, if that has an address.
+    pub address: Option<String>,
 }
 
 /// Like [`serve`], for a client of which more is known.
 pub async fn serve_as(host: &Host, duplex: FrameDuplex, arrival: Arrival) {
     let core = host.core();
     let root = core.begin_session();
+    arrival.address.into_iter().for_each(|address| root.set_address(address));
     let session_id = arrival.name.unwrap_or_else(|| format!("s{}", root.id.0));
     let options = PeerOptions { clock: core.drivers.clock.clone(), name: format!("client {session_id}") };
     let handler = Arc::new(Connection {

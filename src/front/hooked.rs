@@ -98,7 +98,7 @@ impl Looks<'_> {
     async fn session(&self, front: &Front, record: &mut MutationRecord) -> Result<Value, CallError> {
         let core = &front.core;
         let meta = front.call.params.get("_meta").filter(|meta| meta.is_object()).cloned().unwrap_or_else(|| json!({}));
-        let value = json!({"sessionId": front.call.session, "_meta": meta});
+        let value = json!({"url": front.call.root.address(), "sessionId": front.call.session, "_meta": meta});
         let check = |value: &Value| if value["_meta"].is_object() { Ok(()) } else { Err("`_meta` is no object".to_owned()) };
         let session = Fields { noun: "session", method: "initialize", value, open: &["_meta"], check };
         // What these hooks say is about the session, not about the handshake's messages.

@@ -1,8 +1,8 @@
 //! The mutation record: what hooks changed, told to the caller.
 //!
 //! Invariant: a result whose request or response was mutated says so in `_meta` under nanobot's key and in its content,
-//! unless the policy leaves that to trace and audit. Deliberately no originals in the record beyond the patch that leads
-//! to them.
+//! unless the policy leaves that to trace and audit. A record that the server sent itself is kept within it, as `upstream`.
+//! Deliberately no originals in the record beyond the patch that leads to them.
 
 use greenroom_boundary::trace::{HookMode, HookPhase, HookVerdict};
 use serde_json::{Map, Value, json};
@@ -140,7 +140,9 @@ impl MutationRecord {
         }
         let mut record = match meta.get(MUTATIONS_KEY) {
             Some(Value::Object(told)) if self.boundary.is_some() => told.clone(),
-            _ => Map::new(),
+            // The server's own word, a host behind this one say: it must not pass for ours, and must not be lost.
+            Some(told) => Map::from_iter([("upstream".to_owned(), told.clone())]),
+            None => Map::new(),
         };
         for (side, mutations) in [("request", &self.request), ("response", &self.response)] {
             if !mutations.is_empty() {

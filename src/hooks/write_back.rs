@@ -106,7 +106,7 @@ mod tests {
     #[test_case(|v| v["b"]["c"][1] = json!("x"), r#"{"a":12345678901234567890123,"b":{"c":[1.10,"x"],"d":1}}"#; "an item")]
     #[test_case(|v| v["b"]["c"].as_array_mut().unwrap().insert(0, json!(7)), r#"{"a":12345678901234567890123,"b":{"c":[7,1.10,1e2],"d":1}}"#; "an item before the others")]
     #[test_case(|v| drop(v["b"]["c"].as_array_mut().unwrap().remove(0)), r#"{"a":12345678901234567890123,"b":{"c":[1e2],"d":1}}"#; "an item less")]
-    #[test_case(|v| *v = json!({"n": v["a"]}), r#"{"n":1.2345678901234568e22}"#; "moved elsewhere")]
+    #[test_case(|v| *v = json!({"n": v["a"]}), r#"{"n":1.2345678901234568e+22}"#; "moved elsewhere")]
     #[test_case(|v| v["b"] = json!([1]), r#"{"a":12345678901234567890123,"b":[1]}"#; "another kind")]
     fn what_was_left_alone_keeps_its_bytes(change: fn(&mut Value), expected: &str) {
         assert_eq!(written(r#"{"a": 12345678901234567890123, "b": {"c": [1.10, 1e2], "d": 1}}"#, change), expected);

@@ -24,14 +24,15 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long the end waits for connections that do not end, such as one with half a request.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-struct Sessions(Host);
+/// The host, and where it is found.
+struct Sessions(Host, String);
 
 #[async_trait]
 impl Acceptor for Sessions {
     async fn accept(&self, session: SessionInfo, duplex: FrameDuplex) -> Result<(), Refusal> {
         let host = self.0.clone();
         tracing::debug!(agent = session.headers.get("user-agent"), "new session");
-        let arrival = Arrival { name: None, streams: session.streams };
+        let arrival = Arrival { name: None, streams: session.streams, address: Some(self.1.clone()) };
         tokio::spawn(async move { front::serve_as(&host, duplex, arrival).await });
         Ok(())
     }
@@ -65,7 +66,8 @@ impl HttpFront {
         let expiry = policy.session_idle.map(|after| Expiry { clock: clock.clone(), after });
         let mut options = ServerOptions { max_sessions: policy.max_sessions, expiry, ..ServerOptions::new(entropy) };
         options.allowed_origins = allowed_origins;
-        self.accept(Arc::new(Sessions(host)), clock, options, stop).await
+        let address = self.url();
+        self.accept(Arc::new(Sessions(host, address)), clock, options, stop).await
     }
 
     /// As [`HttpFront::run`], with whatever takes the sessions.

@@ -1,7 +1,7 @@
 //! Whether an answer of an external server is one.
 //!
 //! Invariant: what the protocol requires a type of has it, so that hooks, models and clients need not ask. Deliberately no schemas:
-//! what is missing or unknown stays as it is.
+//! what is missing or unknown stays as it is, and structured content may be any JSON, as in the revision of 2026.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::CallError;
 /// What must be what, where it is there at all.
 fn shape(method: &str) -> &'static [(&'static str, Kind)] {
     match method {
-        "tools/call" => &[("content", Kind::Array), ("structuredContent", Kind::Object), ("isError", Kind::Boolean)],
+        "tools/call" => &[("content", Kind::Array), ("isError", Kind::Boolean)],
         "tools/list" => &[("tools", Kind::Array)],
         "prompts/list" => &[("prompts", Kind::Array)],
         "prompts/get" => &[("messages", Kind::Array)],

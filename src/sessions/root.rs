@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use greenroom_boundary::{CancellationToken, RawJson, Scope, ServerName};
@@ -58,6 +58,8 @@ pub struct RootSession {
     depth: AtomicU64,
     /// What its client was shown.
     pub(crate) shown: Shown,
+    /// Where its client found the host: an address, or nothing on stdio.
+    address: OnceLock<String>,
     client: RwLock<Option<Arc<dyn Client>>>,
     wishes: Mutex<Wishes>,
     /// Counts the roots of a host that are still in memory.
@@ -101,6 +103,17 @@ impl RootSession {
         if !self.ended.is_cancelled() {
             *current = Some(client);
         }
+    }
+
+    /// Where its client found the host; empty on stdio.
+    pub fn address(&self) -> &str {
+        self.address.get().map_or("", String::as_str)
+    }
+
+    /// Notes where its client found the host.
+    pub(crate) fn set_address(&self, address: String) {
+        // It comes by one way alone.
+        let _ = self.address.set(address);
     }
 
     /// How deep the session is in a chain of hosts that call each other, or themselves; own turns have depth 0.

@@ -100,3 +100,29 @@ fn numbers_beside_a_change_keep_their_digits(at_server: bool) {
     assert!(raw.get().contains(kept), "{raw}");
     assert!(raw.get().contains("ai.nanobot.hooks/mutations"), "{raw}");
 }
+
+/// A server that speaks of hooks does not speak for this host, and is not silenced.
+#[test_case(Some("policy/h"), json!({"response": {"mutated": true}, "upstream": {"request": {"mutated": true}}}); "beside hooks of this host")]
+#[test_case(None, json!({"request": {"mutated": true}}); "without any")]
+fn what_a_server_says_of_hooks_stays_its_own_word(hook: Option<&str>, expected: serde_json::Value) {
+    let hooks = hook.map(|hook| format!("hooks: {{'tools/call?direction=response': {hook}}}")).unwrap_or_default();
+    let config = format!("mcpServers: {{one: {{{hooks}}}, policy: {{script: policy.js}}}}\npublish: {{mcpServers: one}}");
+    let mark = pure(|args| {
+        let mut message = args[0]["message"].clone();
+        message["result"]["x"] = json!(true);
+        Some(json!({"accept": true, "mutated": true, "message": message}))
+    });
+    let stage = Set::new(&config)
+        .raw("one", move |method, _| match method {
+            "tools/list" => vec![result(LISTED)],
+            _ => vec![result(r#"{"content":[],"_meta":{"ai.nanobot.hooks/mutations":{"request":{"mutated":true}}}}"#)],
+        })
+        .native("policy", "h", mark)
+        .build();
+    let output = stage.call("one", "buy", json!({})).unwrap();
+    let mut record = output.value["_meta"]["ai.nanobot.hooks/mutations"].clone();
+    if let Some(own) = record.get_mut("response").and_then(|own| own.as_object_mut()) {
+        own.retain(|key, _| key == "mutated");
+    }
+    assert_eq!(record, expected);
+}

@@ -87,7 +87,6 @@ fn what_a_server_lists_wrongly_is_told() {
 #[test_case("tools/call", "null", "null, not with an object"; "null for a result")]
 #[test_case("tools/call", "7", "a number, not with an object"; "a number for a result")]
 #[test_case("tools/call", r#"{"content":"hi"}"#, "a `content` that is a text, not an array"; "a text for content")]
-#[test_case("tools/call", r#"{"structuredContent":[]}"#, "a `structuredContent` that is an array, not an object"; "a list for structured content")]
 #[test_case("tools/call", r#"{"content":[],"isError":"yes"}"#, "a `isError` that is a text, not a boolean"; "a text for a flag")]
 #[test_case("tools/list", r#"{"tools":{}}"#, "a `tools` that is an object, not an array"; "an object for a list")]
 #[test_case("prompts/get", r#"{"messages":1}"#, "a `messages` that is a number, not an array"; "a number for messages")]

@@ -104,7 +104,7 @@ impl<'t> Reader<'t> {
             match self.next()? {
                 (Event::StreamEnd, ..) => return Ok(()),
                 (Event::DocumentEnd, ..) => {}
-                (_, span, _) => return Err(Problem::new(span, "a scenario file holds one document; split it at `---`")),
+                (_, span, _) => return Err(Problem::new(span, "a file holds one document; split it at `---`")),
             }
         }
     }
@@ -152,13 +152,12 @@ impl<'t> Reader<'t> {
 }
 
 fn no_tags(span: Span) -> Problem {
-    Problem::new(span, "tags (`!…`) are not part of scenario files")
-        .help("write the plain value; operators such as `$re` are keys")
+    Problem::new(span, "tags (`!…`) are not read here").help("write the plain value; operators such as `$re` are keys")
 }
 
 fn no_anchors(span: Span) -> Problem {
-    Problem::new(span, "anchors and aliases (`&…`, `*…`) are not part of scenario files")
-        .help("repeat the value, or use `matrix`; a text that starts so needs quotes")
+    Problem::new(span, "anchors and aliases (`&…`, `*…`) are not read here")
+        .help("repeat the value (scenarios have `matrix`); a text that starts so needs quotes")
 }
 
 fn key_text(text: &str, style: ScalarStyle, span: Span) -> Result<String, Problem> {
@@ -166,7 +165,7 @@ fn key_text(text: &str, style: ScalarStyle, span: Span) -> Result<String, Proble
         return Ok(text.to_owned());
     }
     if text == "<<" {
-        return Err(Problem::new(span, "merge keys (`<<`) are not part of scenario files").help("repeat the keys"));
+        return Err(Problem::new(span, "merge keys (`<<`) are not read here").help("repeat the keys"));
     }
     match scalar(text, style, span)? {
         Value::String(text) => Ok(text),
