@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use test_case::test_case;
 
-use crate::support::{Set, Stage, result};
+use crate::support::{Set, Stage, pure, result, throws};
 
 #[derive(Default)]
 struct Client {
@@ -366,4 +366,56 @@ fn a_session_that_has_ended_is_forgotten(introduced: bool) {
         drop(peer);
         assert_eq!(core.state.living_roots(), 0);
     }
+}
+
+fn hello(meta: &Value) -> Value {
+    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}, "_meta": meta})
+}
+
+/// A host that leads back to itself passes on how deep it stands, so that the loop has an end.
+#[test_case(&json!({}), Some(1); "a client that is no host")]
+#[test_case(&json!({"greenroom/depth": 3}), Some(4); "a host behind three")]
+#[test_case(&json!({"greenroom/depth": 8}), Some(9); "the deepest")]
+#[test_case(&json!({"greenroom/depth": 9}), None; "too deep")]
+#[test_case(&json!({"greenroom/depth": "no number"}), None; "no number")]
+#[test_case(&json!({"greenroom/depth": -1}), None; "a number of nothing")]
+fn a_session_knows_how_many_hosts_it_stands_behind(meta: &Value, passed_on: Option<u64>) {
+    let stage = Set::new("mcpServers: {one: {}}")
+        .mcp("one", "tools: [{name: buy}]\ncalls: [{when: {tool: buy}, result: {content: []}}]")
+        .build();
+    let peer = connect(&stage);
+    match passed_on {
+        Some(depth) => {
+            ask(&stage, &peer, "initialize", &hello(meta));
+            ask(&stage, &peer, "tools/call", &json!({"name": "buy"}));
+            assert_eq!(stage.sent("one", "initialize")[0]["params"]["_meta"]["greenroom/depth"], depth);
+        }
+        None => {
+            let (code, message) = refused(&stage, &peer, "initialize", &hello(meta));
+            assert_eq!(code, -32600);
+            assert!(message.contains("stands behind more than 8 hosts"), "{message}");
+            // And nothing else is served either.
+            assert_eq!(refused(&stage, &peer, "tools/list", &json!({})).0, -32600);
+        }
+    }
+}
+
+/// Where hooks look at sessions nothing is served before one has begun; elsewhere a client may leave the handshake out.
+#[test_case("", true, true; "no hooks, no handshake")]
+#[test_case("hooks: {session: policy/admit}\n", true, false; "hooks, no handshake")]
+#[test_case("hooks: {session: policy/admit}\n", false, false; "hooks that refuse")]
+fn the_handshake_is_the_gate(hooks: &str, admits: bool, is_served: bool) {
+    let stage =
+        Set::new(&format!("{hooks}mcpServers: {{one: {{}}, policy: {{script: policy.js}}}}\npublish: {{mcpServers: one}}"))
+            .mcp("one", "tools: [{name: buy}]")
+            .native("policy", "admit", if admits { pure(|_| Some(json!({"_meta": {}}))) } else { throws("not today") })
+            .build();
+    let peer = connect(&stage);
+    let listed = |peer: &Peer| ask_with(&stage, peer, "tools/list", &json!({}), RequestOptions::within(Duration::from_mins(1)));
+    assert_eq!(listed(&peer).is_ok(), is_served);
+    if hooks.is_empty() {
+        return;
+    }
+    let begun = ask_with(&stage, &peer, "initialize", &hello(&json!({})), RequestOptions::within(Duration::from_mins(1)));
+    assert_eq!((begun.is_ok(), listed(&peer).is_ok()), (admits, admits));
 }
