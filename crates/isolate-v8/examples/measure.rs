@@ -8,6 +8,7 @@
 
 mod support;
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use greenroom_boundary::isolate::{IsolateError, Isolation};
@@ -94,21 +95,73 @@ fn floors() {
             let scope = &mut v8::ContextScope::new(scope, context);
             times.push(timed(|| {
                 script.bind_to_current_context(scope).run(scope).expect("it runs");
-                let key = v8::String::new(scope, "Create").expect("a string");
-                let create = context.global(scope).get(scope, key.into()).expect("a value");
-                let create = v8::Local::<v8::Function>::try_from(create).expect("a function");
-                let text = v8::String::new(scope, MESSAGES).expect("a string");
-                let messages = v8::json::parse(scope, text).expect("JSON");
-                let ctx = v8::Object::new(scope);
-                let undefined = v8::undefined(scope).into();
-                let value = create.call(scope, undefined, &[ctx.into(), messages]).expect("a value");
-                v8::json::stringify(scope, value).expect("JSON").to_rust_string_lossy(scope);
+                let create = function_of(scope, context, "Create");
+                bare_call(scope, create);
             }));
         }
         row("floor: bind, run, call on a ready context", times);
     })
     .join()
     .expect("the floor is measured");
+}
+
+/// Messages to a thread and back, as any engine with threads of its own needs.
+fn hops(name: &str, rounds: usize, pause: Option<Duration>, thread: fn(Receiver<()>, Sender<()>)) {
+    let ((there, inbox), (answer, back)) = (channel(), channel());
+    let thread = std::thread::spawn(move || thread(inbox, answer));
+    let mut times = Vec::with_capacity(rounds);
+    for round in 0..rounds + 100 {
+        pause.into_iter().for_each(std::thread::sleep);
+        let time = timed(|| {
+            there.send(()).expect("the thread is there");
+            back.recv().expect("it answers");
+        });
+        // What is done for the first time is no floor.
+        times.extend((round >= 100).then_some(time));
+    }
+    drop(there);
+    thread.join().expect("it ends");
+    row(name, times);
+}
+
+/// A thread that does nothing.
+fn nothing(inbox: Receiver<()>, answer: Sender<()>) {
+    inbox.iter().for_each(|()| answer.send(()).expect("somebody waits"));
+}
+
+/// A thread that calls a function of a script in one warm context, with JSON in and out, and nothing around it.
+fn bare_calls(inbox: Receiver<()>, answer: Sender<()>) {
+    let mut isolate = v8::Isolate::new(v8::Isolate::create_params());
+    v8::scope!(let scope, &mut isolate);
+    let context = v8::Context::new(scope, v8::ContextOptions::default());
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let code = v8::String::new(scope, &hook()).expect("a string");
+    v8::Script::compile(scope, code, None).expect("it compiles").run(scope).expect("it runs");
+    let create = function_of(scope, context, "Create");
+    for () in inbox {
+        v8::scope!(let scope, scope);
+        bare_call(scope, create);
+        answer.send(()).expect("somebody waits");
+    }
+}
+
+fn function_of<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    context: v8::Local<'s, v8::Context>,
+    name: &str,
+) -> v8::Local<'s, v8::Function> {
+    let key = v8::String::new(scope, name).expect("a string");
+    let value = context.global(scope).get(scope, key.into()).expect("a value");
+    v8::Local::<v8::Function>::try_from(value).expect("a function")
+}
+
+fn bare_call<'s>(scope: &mut v8::PinScope<'s, '_>, function: v8::Local<'s, v8::Function>) {
+    let text = v8::String::new(scope, MESSAGES).expect("a string");
+    let messages = v8::json::parse(scope, text).expect("JSON");
+    let ctx = v8::Object::new(scope);
+    let undefined = v8::undefined(scope).into();
+    let value = function.call(scope, undefined, &[ctx.into(), messages]).expect("a value");
+    v8::json::stringify(scope, value).expect("JSON").to_rust_string_lossy(scope);
 }
 
 fn hooks(world: &World, name: &str, isolation: Isolation, rounds: usize, paced: Option<Duration>) {
@@ -146,6 +199,11 @@ fn main() {
     initialise_v8();
     if wants("floors") {
         floors();
+        let paced = Some(Duration::from_micros(300));
+        hops("floor: to a thread and back", 20_000, None, nothing);
+        hops("floor: to a thread and back, paced", 1000, paced, nothing);
+        hops("floor: a bare warm call on a thread", 20_000, None, bare_calls);
+        hops("floor: a bare warm call on a thread, paced", 1000, paced, bare_calls);
     }
     let world = World::new(V8Options::default());
     if wants("hooks") {
