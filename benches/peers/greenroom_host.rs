@@ -50,6 +50,9 @@ impl Server for Echo {
 
     async fn request(&self, _: &CallContext, request: ServerRequest) -> Result<Output, CallError> {
         (request.sent)();
+        if request.method == "tools/list" {
+            return Ok(json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}).into());
+        }
         let text = request.params["arguments"]["text"].clone();
         Ok(json!({"content": [{"type": "text", "text": text}]}).into())
     }
@@ -136,7 +139,7 @@ impl Bench {
     /// A connection to a host in a process of its own, which has the same child.
     pub(crate) async fn gateway_process(&self) -> Peer {
         let file = std::env::temp_dir().join(format!("greenroom-gateway-{}.yaml", std::process::id()));
-        std::fs::write(&file, gateway_config()).expect("a config");
+        std::fs::write(&file, gateway_config("child")).expect("a config");
         let gateway = self.process("gateway", &serving(&file.display().to_string())).await;
         // It has read it when it answers.
         let _ = std::fs::remove_file(file);
@@ -184,7 +187,12 @@ impl Bench {
 
 /// A call of the child's tool, as any client makes it.
 pub(crate) async fn direct_call(peer: &Peer) -> Value {
-    let params = serde_json::value::to_raw_value(&json!({"name": "list_agents", "arguments": {}})).expect("params");
+    call_through(peer, json!({"name": "list_agents", "arguments": {}})).await
+}
+
+/// A call of any tool, as any client makes it.
+pub(crate) async fn call_through(peer: &Peer, params: Value) -> Value {
+    let params = serde_json::value::to_raw_value(&params).expect("params");
     let options = RequestOptions::within(Duration::from_secs(60));
     let raw = peer.request("tools/call", Some(params), options).await.expect("an answer");
     serde_json::from_str(raw.get()).expect("a result")
@@ -212,13 +220,13 @@ fn serving(config: &str) -> [String; 5] {
 }
 
 /// A host that publishes the child.
-fn gateway_config() -> String {
+fn gateway_config(published: &str) -> String {
     let [command, args @ ..] = child();
-    format!("publish: {{ mcpServers: [child] }}\nmcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n")
+    format!("publish: {{ mcpServers: [{published}] }}\nmcpServers:\n  child: {{ command: {command:?}, args: {args:?} }}\n")
 }
 
 fn config(script: &str) -> String {
-    let mut text = gateway_config();
+    let mut text = gateway_config("child, echo0");
     text += &format!(
         "  consent: {{ command: native }}\n  script: {{ script: {script:?} }}\n  outcomes: {{ script: {SCRIPT:?} }}\n"
     );

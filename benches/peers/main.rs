@@ -49,6 +49,11 @@ fn in_process(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
     group.bench_function("greenroom", |bencher| {
         bencher.iter(|| black_box(runtime.block_on(bench.call(&echo, json!({"text": "hello"})))));
     });
+    let gateway = runtime.block_on(bench.gateway());
+    group.bench_function("greenroom_whole_gateway", |bencher| {
+        let params = json!({"name": "echo", "arguments": {"text": "hello"}});
+        bencher.iter(|| black_box(runtime.block_on(greenroom_host::call_through(&gateway, params.clone()))));
+    });
     let client = runtime.block_on(rmcp_pair::connect());
     group.bench_function("rmcp_duplex", |bencher| {
         bencher.iter(|| black_box(runtime.block_on(rmcp_pair::call(&client))));
@@ -61,7 +66,10 @@ fn in_process(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
         None => eprintln!("FastMCP is not installed: ./x bench --peers does it"),
     }
     group.finish();
-    runtime.block_on(bench.end());
+    runtime.block_on(async {
+        gateway.close().await;
+        bench.end().await;
+    });
 }
 
 fn stdio(criterion: &mut Criterion, runtime: &tokio::runtime::Runtime) {
