@@ -493,10 +493,10 @@ impl Resolver<'_> {
         let at = format!("mcpServers.{name}");
         let expand = |field: &str, text: &str, variables: &Variables| {
             let text = variables.expand(text).map_err(|error| format!("{at}.{field}: {error}"))?;
-            match text.contains('\0') {
-                true => Err(format!("{at}.{field}: a variable in it has a NUL character, which nothing can be given")),
-                false => Ok(text),
+            if text.contains('\0') {
+                return Err(format!("{at}.{field}: a variable in it has a NUL character, which nothing can be given"));
             }
+            Ok(text)
         };
         match (&entry.command, &entry.url, &entry.script) {
             (Some(command), None, None) => {

@@ -95,6 +95,7 @@ fn two_requests() -> String {
     format!("{}\n{}\n", initialize(), json!({"jsonrpc": "2.0", "id": 1, "method": long}))
 }
 
+#[expect(clippy::disallowed_methods, reason = "what stands on the command's streams is what is tested")]
 fn on(input: impl Into<Stdio>, output: impl Into<Stdio>, errors: impl Into<Stdio>) -> std::process::Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
     command.current_dir(root()).args(EXAMPLE).stdin(input).stdout(output).stderr(errors).spawn().unwrap()

@@ -1,7 +1,7 @@
 //! Memory limits of one isolate: its heap, and its array buffers, which lie outside the heap.
 //!
-//! Invariant: reaching the heap limit stops the running call and raises the limit for the moment it takes to unwind; such an isolate is
-//! never used again. V8 aborts the process when even that is not enough; a process boundary is the only full protection.
+//! Invariant: reaching the heap limit stops the running call and raises the limit once, for the moment it takes to unwind; such an isolate
+//! is never used again. V8 aborts the process when even that is not enough; a process boundary is the only full protection.
 
 use std::alloc::Layout;
 use std::ffi::{c_char, c_void};
@@ -34,11 +34,18 @@ impl HeapGuard {
         self.exhausted.load(Ordering::Acquire)
     }
 
+    /// Stops the call. Where it was stopped for its memory before and has used up what it was given to unwind, it is not unwinding:
+    /// then its thread stops here for good, so that it takes no more, and the watchdog gives it up.
     fn near_limit(&self) {
-        self.exhausted.store(true, Ordering::Release);
-        if let Some(call) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
-            call.kill(KillReason::Heap);
+        let was_exhausted = self.exhausted.swap(true, Ordering::AcqRel);
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(call) = running else { return };
+        if was_exhausted && call.is_killed() {
+            loop {
+                std::thread::park();
+            }
         }
+        call.kill(KillReason::Heap);
     }
 
     /// Installs the guard; the returned box must outlive the isolate.
@@ -139,4 +146,33 @@ unsafe extern "C" fn free(budget: &BufferBudget, data: *mut c_void, bytes: usize
 unsafe extern "C" fn drop_budget(budget: *const BufferBudget) {
     // SAFETY: the pointer is the one that `allocator` made of an `Arc`, and V8 gives it back once.
     drop(unsafe { Arc::from_raw(budget) });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::counters::Counters;
+    use crate::protocol::host_channel;
+
+    /// A script that goes on taking memory after it was stopped is held where it is.
+    #[test]
+    fn the_limit_is_raised_once_for_a_stopped_call() {
+        let (guard, (host, _inbox)) = (Arc::new(HeapGuard::default()), host_channel());
+        let control = Arc::new(CallControl::new(host, Arc::<Counters>::default()));
+        guard.set_running(Some(Arc::clone(&control)));
+        let (passed, passes) = mpsc::channel();
+        std::thread::spawn(move || {
+            for _ in 0..2 {
+                guard.near_limit();
+                drop(passed.send(()));
+            }
+        });
+        assert!(passes.recv().is_ok(), "the first time it may unwind");
+        assert!(control.is_killed());
+        // That nothing comes can only be waited for; a thread that is not held is back within microseconds.
+        assert!(passes.recv_timeout(Duration::from_millis(200)).is_err(), "the second time it is held");
+    }
 }

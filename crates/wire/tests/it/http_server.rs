@@ -236,14 +236,9 @@ async fn a_body_beyond_the_limit_is_refused(begin: &str, in_chunks: bool) -> ser
     served.initialize().await;
     let body = format!(r#"{begin}"{}"}}}}"#, "x".repeat(5000));
     let call = served.post("");
-    let call = match in_chunks {
-        true => {
-            let chunks: Vec<Result<Vec<u8>, std::io::Error>> =
-                body.as_bytes().chunks(700).map(|chunk| Ok(chunk.to_vec())).collect();
-            call.body(reqwest::Body::wrap_stream(futures::stream::iter(chunks)))
-        }
-        false => call.body(body),
-    };
+    let chunks: Vec<Result<Vec<u8>, std::io::Error>> = body.as_bytes().chunks(700).map(|chunk| Ok(chunk.to_vec())).collect();
+    let in_chunks = in_chunks.then(|| reqwest::Body::wrap_stream(futures::stream::iter(chunks)));
+    let call = call.body(in_chunks.unwrap_or_else(|| body.into()));
     let refused = call.send().await.unwrap();
     assert_eq!(refused.status(), 413);
     let error: serde_json::Value = serde_json::from_slice(&refused.bytes().await.unwrap()).unwrap();
