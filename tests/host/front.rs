@@ -361,7 +361,7 @@ fn a_session_that_has_ended_is_forgotten(introduced: bool) {
         // Virtual time: what ends with the connection has ended by then.
         stage.run(async {
             peer.close().await;
-            sleep(&stage.clock, Duration::from_mins(1)).await
+            sleep(&stage.clock, Duration::from_mins(1)).await;
         });
         drop(peer);
         assert_eq!(core.state.living_roots(), 0);

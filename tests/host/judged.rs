@@ -74,10 +74,9 @@ const BIG: &str = r#"{"content":[{"type":"text","text":"hi"}],"structuredContent
 #[test_case(true; "hooks of the server")]
 #[test_case(false; "hooks of the host")]
 fn numbers_beside_a_change_keep_their_digits(at_server: bool) {
-    let (server, host) = match at_server {
-        true => ("{hooks: {'tools/call?direction=response': policy/h}}", ""),
-        false => ("{}", "hooks: {'response?method=tools/call': policy/h}\n"),
-    };
+    let (of_server, of_host) =
+        ("{hooks: {'tools/call?direction=response': policy/h}}", "hooks: {'response?method=tools/call': policy/h}\n");
+    let (server, host) = if at_server { (of_server, "") } else { ("{}", of_host) };
     let config = format!(
         "{host}mcpServers: {{one: {server}, policy: {{script: policy.js}}}}\npublish: {{mcpServers: one}}\npolicy: {{note: meta}}"
     );
