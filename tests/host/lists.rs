@@ -101,6 +101,14 @@ fn an_answer_that_is_none_is_an_error_that_names_the_server(method: &'static str
     assert_eq!(failed.to_string(), told);
 }
 
+/// What nobody reads may be anything: some servers answer so.
+#[test]
+fn an_answer_that_says_nothing_may_be_null() {
+    let stage = Set::new("mcpServers: {odd: {}}").raw("odd", |_, _| vec![result("null")]).build();
+    let (core, cx, odd) = (stage.host.core(), stage.caller(), ServerName::new("odd"));
+    stage.run(async { core.router.request(&cx, &odd, "resources/subscribe", json!({"uri": "x://a"}), None).await }).unwrap();
+}
+
 #[test]
 fn c04_a_ring_of_cursors_ends_too() {
     let stage = four();
