@@ -30,7 +30,7 @@ fn a_session_hook_that_refuses_fails_initialize() {
 #[test]
 fn a_session_hook_may_replace_meta_and_keeps_what_it_does_not_mention() {
     let native = pure(|args| {
-        assert_eq!(args[0], json!({"sessionId": "s1", "_meta": {"a": 1}}));
+        assert_eq!(args[0], json!({"url": "", "sessionId": "s1", "_meta": {"a": 1}}));
         Some(json!({"_meta": {"plan": "pro"}}))
     });
     let stage = stage("{session: policy/h}", native);
